@@ -1,0 +1,1 @@
+__version__ = "3.15.1+layout.1"
