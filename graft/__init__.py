@@ -1,0 +1,1 @@
+"""Keeps a Keras fork as its difference: composes it with pinned upstream."""
