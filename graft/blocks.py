@@ -7,8 +7,10 @@ from graft.statements import blank_lines
 from graft.statements import bound_by_alias
 from graft.statements import docstring_in
 from graft.statements import import_in
+from graft.statements import is_comment
 from graft.statements import names
 from graft.statements import role
+from graft.statements import same_code
 from graft.statements import small
 from graft.statements import split_leading
 from graft.statements import with_blank_lines
@@ -27,7 +29,9 @@ class Block:
     """
 
     def __init__(self, statements, prefix, depth):
+        self.upstream = statements
         self.statements = list(statements)
+        self.origin = {}  # from a statement to the one of upstream it replaces
         self.prefix = prefix
         self.depth = depth
         self.last = None  # where the graft's previous match stands
@@ -54,7 +58,18 @@ class Block:
                 return index
         return None
 
+    def marks_place(self, statement):
+        """Whether this statement is here already; then what is new follows."""
+        for index, old in enumerate(self.statements):
+            if same_code(old, statement):
+                self.last = index
+                return True
+        return False
+
     def replace(self, index, statement):
+        old = self.statements[index]
+        if isinstance(old, DEFINITION) == isinstance(statement, DEFINITION):
+            self.origin[statement] = self.origin.get(old, old)
         self.statements[index] = statement
         self.last = index
 
@@ -77,12 +92,8 @@ class Block:
         statement = self.statements[index]
         node = import_in(statement)
         if node is None:
-            apart, _ = split_leading(statement.leading_lines)
-            self.statements.pop(index)
-            if any(line.comment for line in apart) and index < len(
-                self.statements
-            ):
-                self.statements[index] = _under(apart, self.statements[index])
+            del self.statements[index]
+            self.keep_comments(statement, index)
             self.last = index - 1
         elif len(node.names) > 1:
             kept = [a for a in node.names if bound_by_alias(a) != name]
@@ -95,62 +106,52 @@ class Block:
             if self.last is not None and self.last >= index:
                 self.last -= 1
 
+    def keep_comments(self, removed, index):
+        """Keeps comments that stood above, but apart from, what is gone."""
+        apart, _ = split_leading(removed.leading_lines)
+        if index < len(self.statements) and any(map(is_comment, apart)):
+            below = self.statements[index]
+            own = list(below.leading_lines)[blank_lines(below) :]
+            self.statements[index] = below.with_changes(
+                leading_lines=apart + own
+            )
+
     def imports_start(self):
         return 1 if docstring_in(self.statements) else 0
 
     def insert_import(self, statement):
         imports.insert(self.statements, self.imports_start(), statement)
 
+    def settled(self):
+        """The statements, with the blank lines that the formatter asks for.
 
-def _under(lines, statement):
-    """A statement below the comments that stood above its predecessor."""
-    _, own = split_leading(statement.leading_lines)
-    return statement.with_changes(leading_lines=[*lines, *own])
-
-
-def settle_spacing(upstream, block):
-    """Gives what changed the blank lines that upstream's formatter asks for.
-
-    Args:
-        upstream: Upstream's statements.
-        block: The `Block` that they became.
-
-    Returns:
-        The statements; `upstream` itself where nothing changed.
-    """
-    statements = block.statements
-    if len(statements) == len(upstream) and all(
-        one is other for one, other in zip(statements, upstream)
-    ):
-        return upstream
-    kept = set(zip([None, *map(id, upstream)], map(id, upstream)))
-    settled = []
-    previous = None
-    filled = [each for each in statements if not small(each, cst.Pass)]
-    if not without_docstring(filled):
-        filled = filled + [cst.SimpleStatementLine([cst.Pass()])]
-    for statement in filled:
-        pair = (None if previous is None else id(previous), id(statement))
-        if pair not in kept:
-            settled.append(_spaced(statement, previous, block.depth))
-        else:
-            settled.append(statement)
-        previous = statement
-    return settled
+        Only where a statement has another one above it than upstream.
+        """
+        filled = [each for each in self.statements if not small(each, cst.Pass)]
+        if not without_docstring(filled):
+            filled = self.statements or [cst.SimpleStatementLine([cst.Pass()])]
+        pairs = set(zip([None, *self.upstream], self.upstream))
+        origins = [self.origin.get(each, each) for each in filled]
+        return [
+            statement
+            if (above, origin) in pairs
+            else _spaced(statement, previous, self.depth)
+            for statement, origin, previous, above in zip(
+                filled, origins, [None, *filled], [None, *origins]
+            )
+        ]
 
 
 def _spaced(statement, previous, depth):
-    room = 1 if depth else 2
+    most = 1 if depth else 2
     if previous is None:
-        wanted = 0
-    elif isinstance(statement, DEFINITION) or isinstance(previous, DEFINITION):
-        wanted = room
-    else:
-        present = blank_lines(statement)
-        least = 0
-        if docstring_in([previous]):
-            least = 1
-        elif import_in(previous) is not None and import_in(statement) is None:
-            least = 1
-        wanted = min(max(present, least), room)
-    return with_blank_lines(statement, wanted)
+        return with_blank_lines(statement, 0)
+    if isinstance(statement, DEFINITION) or isinstance(previous, DEFINITION):
+        return with_blank_lines(statement, most)
+    least = 0
+    if docstring_in([previous]):
+        least = 1
+    if import_in(previous) is not None and import_in(statement) is None:
+        least = 1
+    wanted = max(blank_lines(statement), least)
+    return with_blank_lines(statement, min(wanted, most))

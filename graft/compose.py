@@ -11,6 +11,7 @@ from pathlib import Path
 
 from graft import lock
 from graft.errors import GraftError
+from graft.syntax import checked_source
 from graft.upstream import version_of
 
 PACKAGE = "keras"
@@ -76,13 +77,15 @@ def plan(upstream, repository, cache):
     merged = _Merges(cache / CACHE)
     hooks, new, errors = {}, [], []
     for path, content in read_package(repository).items():
-        if path not in theirs:
-            files[path] = content
-            new.append(path)
-            continue
         try:
-            text, hooks[path] = merged(theirs[path], content, path)
-            files[path] = text.encode()
+            if path.endswith(".py"):
+                checked_source(content, path)
+            if path in theirs:
+                text, hooks[path] = merged(theirs[path], content, path)
+                files[path] = text.encode()
+            else:
+                files[path] = content
+                new.append(path)
         except GraftError as error:
             errors.append(error)
     merged.save()
@@ -191,16 +194,13 @@ def _merged(upstream, graft, path):
 
     if not path.endswith(".py"):
         raise GraftError("upstream has this file, and it is no module", path)
-    try:
-        text = graft.decode()
-    except UnicodeDecodeError as error:
-        raise GraftError(f"not UTF-8: {error}", path) from None
-    result = merge(upstream.decode(), text, path)
+    result = merge(upstream.decode(), graft.decode(), path)
     return [result.text, result.hooks]
 
 
 def _composer_digest():
     digest = hashlib.sha256(metadata.version("libcst").encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+        if not path.name.endswith("_test.py"):
+            digest.update(path.read_bytes())
     return digest.digest()

@@ -18,7 +18,8 @@ from graft.statements import import_in
 from graft.statements import nested_statements
 from graft.statements import with_blank_lines
 
-FIRST_PARTY = ("keras",)
+# Upstream's tests import their `conftest.py` too.
+FIRST_PARTY = ("keras", "conftest")
 
 
 def single_imports(statement):

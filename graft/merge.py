@@ -12,7 +12,8 @@ Statement by statement, the graft says what changes:
   value is made from the name itself (it then wraps it).
 - `if` merges into the block that has the same condition.
 - `del` removes a definition.
-- A statement that upstream has word for word marks the place for what follows.
+- A statement that upstream has word for word, apart from definitions, only
+  marks the place for what follows.
 - Anything else is new. It goes after what the graft named last in that block,
   or to the end of the block.
 
@@ -25,10 +26,10 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper
 from libcst.metadata import PositionProvider
 
-from graft import docstrings
+from graft import definitions
 from graft import imports
+from graft import thin
 from graft.blocks import Block
-from graft.blocks import settle_spacing
 from graft.errors import GraftError
 from graft.fingerprints import fingerprint
 from graft.fingerprints import header_fingerprint
@@ -43,13 +44,14 @@ from graft.statements import import_in
 from graft.statements import names
 from graft.statements import nested_statements
 from graft.statements import refers_to
+from graft.statements import removed_names
 from graft.statements import role
-from graft.statements import same_code
 from graft.statements import small
 from graft.statements import split_leading
 from graft.statements import targets
 from graft.statements import with_statements
 from graft.statements import without_docstring
+from graft.syntax import check_syntax
 
 
 @dataclasses.dataclass
@@ -67,15 +69,6 @@ class Merged:
     hooks: dict
 
 
-def parse(text, file):
-    try:
-        return cst.parse_module(text)
-    except cst.ParserSyntaxError as error:
-        raise GraftError(
-            f"syntax error: {error.message}", file, error.raw_line
-        ) from None
-
-
 def merge(upstream, graft, file):
     """Sets the definitions of a graft into an upstream module.
 
@@ -90,16 +83,15 @@ def merge(upstream, graft, file):
     Raises:
         GraftError: The graft cannot be parsed, or does not fit.
     """
-    wrapper = MetadataWrapper(parse(graft, file), unsafe_skip_copy=True)
+    check_syntax(graft, file)
+    wrapper = MetadataWrapper(cst.parse_module(graft), unsafe_skip_copy=True)
     merger = _Merger(file, wrapper.resolve(PositionProvider))
-    upstream_module = parse(upstream, f"upstream's {file}")
-    graft_module = wrapper.module
-    statements = merger.merge_block(
-        upstream_module.body, _opened(graft_module), "", 0
-    )
-    if statements is not upstream_module.body:
-        upstream_module = upstream_module.with_changes(body=statements)
-    return Merged(upstream_module.code, merger.hooks)
+    ours = _opened(wrapper.module)
+    thinned, cut = thin.cut(upstream, _mentioned(ours))
+    module = cst.parse_module(thinned)
+    merged = merger.merge_block(module.body, ours, "", 0)
+    text = module.with_changes(body=merged).code
+    return Merged(thin.restore(text, cut), merger.hooks)
 
 
 def _opened(module):
@@ -117,8 +109,23 @@ def _opened(module):
     return statements
 
 
+def _mentioned(statements):
+    """The names that a graft's statements may mean at the top of a module."""
+    found = set()
+    for statement in statements:
+        for each in (statement, *nested_statements(statement)):
+            found.update(names(each))
+            found.update(removed_names(each))
+    return found
+
+
 class _Merger:
-    """The merge of one file: where it stands, and what it hooked."""
+    """The merge of one file.
+
+    Args:
+        file: The path of the graft.
+        positions: Where its statements stand.
+    """
 
     def __init__(self, file, positions):
         self.file = file
@@ -130,9 +137,6 @@ class _Merger:
         line = position.start.line if position else None
         return GraftError(message, self.file, line, name)
 
-    def hook(self, how, name, print_of):
-        self.hooks.setdefault(name, (how, print_of))
-
     def merge_block(self, upstream, graft, prefix, depth):
         """Merges the statements of a module, a class or an `if` branch.
 
@@ -143,33 +147,33 @@ class _Merger:
             depth: How many blocks stand around this one.
 
         Returns:
-            The merged statements; `upstream` itself where nothing changed.
+            The merged statements.
         """
         merged = Block(upstream, prefix, depth)
-        later = []
+        for statement in graft:
+            if import_in(statement) is None:
+                self.merge_statement(merged, statement)
+        # Last, so that `del` can make room for another import of that name.
         for statement in graft:
             if import_in(statement) is not None:
-                # Last, so that `del` can make room for another of that name.
-                later.append(statement)
-            else:
-                self.merge_statement(merged, statement)
-        for statement in later:
-            self.merge_import(merged, statement)
-        return settle_spacing(upstream, merged)
+                self.merge_import(merged, statement)
+        return merged.settled()
 
     def merge_statement(self, merged, statement):
-        if isinstance(statement, cst.FunctionDef):
-            self.merge_definition(merged, statement)
-        elif isinstance(statement, cst.ClassDef):
+        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
             self.merge_definition(merged, statement)
         elif isinstance(statement, cst.If):
             self.merge_if(merged, statement)
-        elif targets(statement):
-            self.merge_assignment(merged, statement)
         elif small(statement, cst.Del):
             self.merge_removal(merged, statement)
+        elif small(statement, cst.Pass):
+            pass
+        elif merged.marks_place(statement):
+            pass
+        elif targets(statement):
+            self.merge_assignment(merged, statement)
         else:
-            self.merge_other(merged, statement)
+            self.add(merged, statement)
 
     def merge_definition(self, merged, new):
         name = new.name.value
@@ -180,113 +184,60 @@ class _Merger:
             return
         old = merged[index]
         qualified = merged.qualify(name, accessor)
-        if isinstance(old, cst.ClassDef) and isinstance(new, cst.ClassDef):
-            self.hook("extends", qualified, header_fingerprint(old))
-            merged.replace(index, self.merged_class(old, new, merged))
-        elif import_in(old) is not None:
-            self.hook("replaces", qualified, fingerprint(old))
-            merged.remove_name(index, name)
-            merged.add(new)
-        elif isinstance(old, cst.FunctionDef) and isinstance(
-            new, cst.FunctionDef
-        ):
-            merged.replace(index, self.merged_function(old, new, qualified))
-        else:
-            self.hook("replaces", qualified, fingerprint(old))
-            merged.replace(index, _with_comments(old, new))
+        try:
+            if isinstance(old, cst.ClassDef) and isinstance(new, cst.ClassDef):
+                self.hook("extends", qualified, header_fingerprint(old))
+                inner = without_docstring(block(new).body)
+                body = self.merge_block(
+                    block(old).body, inner, f"{qualified}.", merged.depth + 1
+                )
+                merged.replace(index, definitions.merged_class(old, new, body))
+            elif isinstance(old, cst.FunctionDef) and isinstance(
+                new, cst.FunctionDef
+            ):
+                keeps_body = not without_docstring(block(new).body)
+                taken = header_fingerprint if keeps_body else fingerprint
+                self.hook("replaces", qualified, taken(old))
+                merged.replace(index, definitions.merged_function(old, new))
+            else:
+                self.replace(merged, index, new, qualified)
+        except ValueError as error:
+            raise self.error(str(error), new, qualified) from None
 
-    def merged_function(self, old, new, qualified):
-        body = without_docstring(block(new).body)
-        if body:
-            self.hook("replaces", qualified, fingerprint(old))
-        else:
-            self.hook("replaces", qualified, header_fingerprint(old))
-            body = without_docstring(block(old).body)
-            new = new.with_changes(
-                body=block(old).with_changes(body=block(new).body)
-            )
-        docstring = self.merged_docstring(old, new, docstrings.parameters(new))
-        merged = with_statements(new, docstring + body)
-        return _with_comments(old, _with_decorators(old, merged))
-
-    def merged_class(self, old, new, merged):
-        qualified = merged.qualify(new.name.value)
-        if new.bases and _bases(old) != _bases(new):
+    def merge_assignment(self, merged, new):
+        name = targets(new)[0]
+        wraps = refers_to(new, name)
+        found = [merged.find(each) for each in targets(new)]
+        index = max((each for each in found if each is not None), default=None)
+        qualified = merged.qualify(name)
+        if index is not None and wraps:
+            self.hook("wraps", qualified, fingerprint(merged[index]))
+            merged.follow(index, new)
+        elif index is not None:
+            self.replace(merged, index, new, qualified)
+        elif wraps:
             raise self.error(
-                f"the bases of a class stay upstream's: {_bases(old)}. "
-                f"Received: {_bases(new)}",
+                "upstream does not define here what this wraps", new, qualified
+            )
+        else:
+            self.add(merged, new)
+
+    def replace(self, merged, index, new, qualified):
+        """Replaces a definition by one of another kind, or an assignment."""
+        old = merged[index]
+        self.hook("replaces", qualified, fingerprint(old))
+        if import_in(old) is not None:
+            merged.remove_name(index, names(new)[0])
+            merged.add(new)
+        elif set(names(old)) == set(names(new)):
+            merged.replace(index, definitions.with_comments(old, new))
+        else:
+            raise self.error(
+                f"upstream's statement defines {_told(names(old))}, the "
+                f"graft's {_told(names(new))}: they must define the same names",
                 new,
                 qualified,
             )
-        body = self.merge_block(
-            block(old).body,
-            [
-                statement
-                for statement in without_docstring(block(new).body)
-                if small(statement, cst.Pass) is None
-            ],
-            f"{qualified}.",
-            merged.depth + 1,
-        )
-        order = docstrings.class_parameters(body)
-        docstring = self.merged_docstring(old, new, order)
-        body = docstring + without_docstring(body)
-        result = _with_decorators(old, new)
-        result = old.with_changes(
-            decorators=result.decorators,
-            lines_after_decorators=result.lines_after_decorators,
-            body=block(old).with_changes(body=body),
-        )
-        _, comments = split_leading(new.leading_lines)
-        if not comments:
-            return result
-        apart, _ = split_leading(old.leading_lines)
-        return result.with_changes(leading_lines=apart + comments)
-
-    def merged_docstring(self, old, new, order):
-        """The docstring of a definition, as a list of at most one statement."""
-        theirs = docstring_in(block(old).body)
-        ours = docstring_in(block(new).body)
-        if ours is None or theirs is None:
-            return [each for each in (ours, theirs) if each is not None]
-        try:
-            return [docstrings.merge_statement(theirs, ours, order)]
-        except ValueError as error:
-            raise self.error(str(error), new, new.name.value) from None
-
-    def merge_assignment(self, merged, new):
-        assigned = targets(new)
-        found = {name: merged.find(name) for name in assigned}
-        indices = set(found.values())
-        if len(indices) > 1 or (
-            indices != {None}
-            and names(merged[min(indices)]) != assigned
-            and targets(merged[min(indices)])
-        ):
-            raise self.error(
-                "upstream assigns these names in other statements; assign "
-                "each on its own",
-                new,
-                ", ".join(assigned),
-            )
-        (index,) = indices
-        name = assigned[0]
-        qualified = merged.qualify(name)
-        wraps = refers_to(new, name)
-        if index is None:
-            if wraps:
-                raise self.error("upstream has nothing here to wrap", new, name)
-            self.add(merged, new)
-            return
-        old = merged[index]
-        self.hook("wraps" if wraps else "replaces", qualified, fingerprint(old))
-        if wraps:
-            merged.follow(index, new)
-        elif import_in(old) is not None:
-            merged.remove_name(index, name)
-            merged.add(new)
-        else:
-            merged.replace(index, _with_comments(old, new))
 
     def merge_if(self, merged, new):
         try:
@@ -297,98 +248,84 @@ class _Merger:
             self.add(merged, new)
             return
         index, pairs = found
-        old = branches(merged[index])
+        nodes = branches(merged[index])
         for place, branch in pairs:
-            name = merged.prefix + condition_name(old, branch)
             if place is None:
-                old.append(branch)
+                nodes.append(branch)
                 continue
-            if isinstance(branch, cst.If):
-                self.hook("extends", name, header_fingerprint(old[place]))
+            old = nodes[place]
+            qualified = merged.qualify(condition_name(nodes, old))
+            self.hook("extends", qualified, header_fingerprint(old))
             body = self.merge_block(
-                block(old[place]).body,
+                block(old).body,
                 block(branch).body,
-                f"{name}: ",
+                f"{qualified}: ",
                 merged.depth + 1,
             )
-            old[place] = with_statements(old[place], body)
-        merged.replace(index, chain(old))
+            nodes[place] = with_statements(old, body)
+        merged.replace(index, chain(nodes))
 
     def merge_removal(self, merged, statement):
-        target = small(statement, cst.Del).target
-        if isinstance(target, cst.Tuple):
-            removed = [code(element.value) for element in target.elements]
-        else:
-            removed = [code(target)]
-        for name in removed:
+        for name in removed_names(statement):
             index = merged.find(name)
             if index is None:
                 raise self.error(
-                    "upstream does not define this here", statement, name
+                    "upstream does not define here what this removes",
+                    statement,
+                    merged.qualify(name),
                 )
             while index is not None:
                 old = merged[index]
                 qualified = merged.qualify(name, role(old, name))
                 self.hook("removes", qualified, fingerprint(old))
+                if import_in(old) is None and len(names(old)) > 1:
+                    raise self.error(
+                        f"upstream's statement defines {_told(names(old))}, so "
+                        "one of them cannot be removed",
+                        statement,
+                        qualified,
+                    )
                 merged.remove_name(index, name)
                 index = merged.find(name)
 
-    def merge_other(self, merged, statement):
-        for index, old in enumerate(merged):
-            if same_code(old, statement):
-                merged.last = index
-                return
-        self.add(merged, statement)
-
     def merge_import(self, merged, statement):
         for single in imports.single_imports(statement):
-            known, stars = imports.all_bindings(merged)
             ((name, source),) = imports.bindings(single)
+            known, stars = imports.all_bindings(merged)
             if source in stars or known.get(name) == source:
                 continue
-            index = merged.find(name)
-            if name in known or index is not None:
+            if name in known or merged.find(name) is not None:
                 raise self.error(
-                    "upstream defines another thing by this name; `del` it "
+                    "upstream means something else by this name; `del` that "
                     "first to replace it",
                     statement,
-                    name,
+                    merged.qualify(name),
                 )
             merged.insert_import(single)
 
     def add(self, merged, new):
-        """Adds new code, unless it would shadow what it was meant to change."""
-        inner = [new, *nested_statements(new)]
-        added = {name for each in inner for name in names(each)}
+        """Adds new code, unless it was meant to change a nested definition."""
+        added = {
+            name
+            for each in (new, *nested_statements(new))
+            for name in names(each)
+        }
         for statement in merged:
             for each in nested_statements(statement):
                 for name in added.intersection(names(each)):
+                    opening = code(statement).strip().split("\n")[0]
                     raise self.error(
-                        f"upstream defines this in the block `"
-                        f"{code(statement).strip().splitlines()[0]}`; write "
-                        "that block around it, or the whole block word for "
-                        "word",
+                        f"upstream defines this inside `{opening}`; so should "
+                        "the graft",
                         new,
-                        name,
+                        merged.qualify(name),
                     )
         merged.add(new)
 
-
-def _with_decorators(old, new):
-    if new.decorators:
-        return new
-    return new.with_changes(
-        decorators=old.decorators,
-        lines_after_decorators=old.lines_after_decorators,
-    )
+    def hook(self, how, qualified, print_of):
+        # The first counts: what comes later meets the graft's own code.
+        self.hooks.setdefault(qualified, (how, print_of))
 
 
-def _with_comments(old, new):
-    """Puts a definition in the place of another, under the comments there."""
-    apart, comments = split_leading(old.leading_lines)
-    _, own = split_leading(new.leading_lines)
-    return new.with_changes(leading_lines=apart + (own or comments))
-
-
-def _bases(node):
-    return f"({', '.join(code(base.value) for base in node.bases)})"
+def _told(found):
+    return " and ".join(f"`{name}`" for name in found)

@@ -17,7 +17,7 @@ def code(node):
     return cst.Module([]).code_for_node(node)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.lru_cache(maxsize=4096)
 def _normalized(text, mode):
     return ast.dump(ast.parse(text, mode=mode))
 
@@ -93,6 +93,16 @@ def names(statement):
             return ()
         return tuple(bound_by_alias(alias) for alias in imported.names)
     return targets(statement)
+
+
+def removed_names(statement):
+    """The names after a `del`, else `[]`."""
+    node = small(statement, cst.Del)
+    if node is None:
+        return []
+    if isinstance(node.target, cst.Tuple):
+        return [code(element.value) for element in node.target.elements]
+    return [code(node.target)]
 
 
 def nested_statements(statement):

@@ -5,11 +5,11 @@ the release in its isolated environment. A checkout has its own copy, since in a
 developer's environment `keras` is the fork itself.
 """
 
+import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -80,13 +80,14 @@ def _install(version, folder):
     requirement = f"{NAME}=={version}"
     command = [sys.executable, "-m", "pip", "install", "--no-deps"]
     command += ["--no-compile", "--quiet", "--disable-pip-version-check"]
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+    scratch = folder.with_name(f"{folder.name}-{os.getpid()}")
+    try:
         done = subprocess.run(
-            [*command, "--target", scratch, requirement],
+            [*command, "--target", str(scratch), requirement],
             capture_output=True,
             text=True,
         )
-        if done.returncode or not _holds(Path(scratch), version):
+        if done.returncode or not _holds(scratch, version):
             said = (done.stderr or done.stdout).strip().splitlines()
             raise GraftError(
                 f"upstream's release {requirement} is not here, and pip could "
@@ -96,5 +97,6 @@ def _install(version, folder):
                 f"--target {folder} {requirement}"
             )
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.move(scratch, folder)
-        Path(scratch).mkdir()
+        scratch.rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
