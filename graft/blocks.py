@@ -45,16 +45,32 @@ class Block:
     def qualify(self, name, accessor=""):
         return self.prefix + name + (f".{accessor}" if accessor else "")
 
-    def find(self, name, accessor=None):
-        """Where the definition of a name stands that is in force at the end.
+    def find(self, name):
+        """Where the definition of a name stands that is in force at the end."""
+        return self._last(lambda each: name in names(each))
 
-        With an accessor ("", "setter", ...), only a `def` of that kind counts.
+    def find_like(self, definition):
+        """Where the definition stands that a `def` or `class` is to replace.
+
+        The last of its kind, rather than a wrapper of that; of a property, the
+        same accessor.
         """
+        name = definition.name.value
+        accessor = role(definition, name)
+
+        def is_accessor(each):
+            return name in names(each) and role(each, name) == accessor
+
+        index = self._last(
+            lambda each: (
+                isinstance(each, type(definition)) and is_accessor(each)
+            )
+        )
+        return self._last(is_accessor) if index is None else index
+
+    def _last(self, fits):
         for index in reversed(range(len(self.statements))):
-            statement = self.statements[index]
-            if name not in names(statement):
-                continue
-            if accessor is None or accessor == role(statement, name):
+            if fits(self.statements[index]):
                 return index
         return None
 
@@ -122,14 +138,22 @@ class Block:
     def insert_import(self, statement):
         imports.insert(self.statements, self.imports_start(), statement)
 
+    def filled(self):
+        """The statements, with `pass` only where a body would be empty."""
+        theirs = without_docstring(self.upstream)
+        ours = without_docstring(self.statements)
+        if len(theirs) == 1 and small(theirs[0], cst.Pass) and len(ours) > 1:
+            return [each for each in self.statements if each is not theirs[0]]
+        if self.depth and not self.statements:
+            return [cst.SimpleStatementLine([cst.Pass()])]
+        return self.statements
+
     def settled(self):
         """The statements, with the blank lines that the formatter asks for.
 
         Only where a statement has another one above it than upstream.
         """
-        filled = [each for each in self.statements if not small(each, cst.Pass)]
-        if not without_docstring(filled):
-            filled = self.statements or [cst.SimpleStatementLine([cst.Pass()])]
+        filled = self.filled()
         pairs = set(zip([None, *self.upstream], self.upstream))
         origins = [self.origin.get(each, each) for each in filled]
         return [

@@ -87,7 +87,7 @@ def merge(upstream, graft, file):
     wrapper = MetadataWrapper(cst.parse_module(graft), unsafe_skip_copy=True)
     merger = _Merger(file, wrapper.resolve(PositionProvider))
     ours = _opened(wrapper.module)
-    thinned, cut = thin.cut(upstream, _mentioned(ours))
+    thinned, cut = thin.cut(upstream, ours)
     module = cst.parse_module(thinned)
     merged = merger.merge_block(module.body, ours, "", 0)
     text = module.with_changes(body=merged).code
@@ -107,16 +107,6 @@ def _opened(module):
     if statements and own and any(line.comment is None for line in rest):
         statements[0] = statements[0].with_changes(leading_lines=own)
     return statements
-
-
-def _mentioned(statements):
-    """The names that a graft's statements may mean at the top of a module."""
-    found = set()
-    for statement in statements:
-        for each in (statement, *nested_statements(statement)):
-            found.update(names(each))
-            found.update(removed_names(each))
-    return found
 
 
 class _Merger:
@@ -177,13 +167,12 @@ class _Merger:
 
     def merge_definition(self, merged, new):
         name = new.name.value
-        accessor = role(new, name)
-        index = merged.find(name, accessor)
+        index = merged.find_like(new)
         if index is None:
             self.add(merged, new)
             return
         old = merged[index]
-        qualified = merged.qualify(name, accessor)
+        qualified = merged.qualify(name, role(new, name))
         try:
             if isinstance(old, cst.ClassDef) and isinstance(new, cst.ClassDef):
                 self.hook("extends", qualified, header_fingerprint(old))
