@@ -1,0 +1,30 @@
+# Sourced by the scripts beside it, which may be called from any folder: goes to
+# the repository and offers `environment`.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+PYTHON=${PYTHON:-python3}
+if ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+  found=$("$PYTHON" --version 2>&1 || true)
+  echo "This needs Python 3.11 or newer. Received: $PYTHON ($found)." \
+    "Set PYTHON to another one." >&2
+  exit 1
+fi
+
+# environment NAME ARGUMENT...: has a virtual environment in build/NAME, made
+# with `pip install ARGUMENT...` unless it is there from the same requirements,
+# lets PYTHON be its Python, and composes the tree that its `keras` comes from.
+environment() {
+  local folder="$PWD/build/$1" stamp
+  shift
+  stamp=$("$PYTHON" --version; echo "$PWD $*"; cat pyproject.toml requirements*)
+  if [[ ! -e $folder/stamp || $(<"$folder/stamp") != "$stamp" ]]; then
+    echo "Making the environment $folder (once)"
+    rm -rf "$folder"
+    "$PYTHON" -m venv "$folder"
+    "$folder/bin/python" -m pip install --disable-pip-version-check "$@"
+    echo "$stamp" >"$folder/stamp"
+  fi
+  PYTHON=$folder/bin/python
+  "$PYTHON" -m graft tree
+}
