@@ -67,12 +67,9 @@ def merge(upstream, graft, order):
         ValueError: The graft's docstring has more than entries of `Args:`.
     """
     lines = upstream.split("\n")
-    margin = _margin(lines[1:]) or _margin(graft.split("\n")[1:])
-    added = _entries(_own_lines(graft))
-    if not all(names for names, _ in added):
-        raise ValueError(
-            "a docstring that starts with `Args:` consists of its entries"
-        )
+    _, *own = graft.strip(" \n").split("\n")
+    margin = _margin(lines[1:]) or _margin(own)[4:]
+    added = _graft_entries(own)
     start, end = _section(lines, margin)
     if start is None:
         lines, start = _with_section(lines, margin)
@@ -97,26 +94,31 @@ def _margin(lines):
     return lines[-1] if lines else ""
 
 
-def _own_lines(text):
-    """The lines of a graft's `Args:`, indented as if the margin were 0."""
-    _, *lines = text.strip().split("\n")
+def _graft_entries(lines):
+    """The entries of a graft's `Args:`, indented as if the margin were 0."""
     cut = len(_margin(lines))
-    return ["    " + line[cut:] if line.strip() else "" for line in lines]
+    lines = ["    " + line[cut:] if line.strip() else "" for line in lines]
+    heads = [line for line in lines if _indent(line) == 4]
+    fits = [bool(ENTRY.match(line[4:])) for line in heads]
+    if not heads or lines[0] != heads[0] or not all(fits):
+        raise ValueError(
+            "a docstring that starts with `Args:` consists of its entries"
+        )
+    return _entries(lines)
 
 
 def _entries(lines):
-    """Divides the lines of a section: (the names, their lines) for each.
+    """Divides the lines of `Args:`: (the names, their lines) for each entry.
 
-    Lines before the first entry, where there are any, have no names.
+    Where the first lines are no entry, they count as one without names.
     """
     entries = []
     column = _indent(next((line for line in lines if line.strip()), ""))
     for line in lines:
         match = ENTRY.match(line[column:]) if _indent(line) == column else None
         if match is not None:
-            names = re.findall(r"\w+", match.group(1))
-            entries.append((names, [line]))
-        elif entries and (not line.strip() or _indent(line) > column):
+            entries.append((re.findall(r"\w+", match.group(1)), [line]))
+        elif entries:
             entries[-1][1].append(line)
         else:
             entries.append(([], [line]))

@@ -100,9 +100,11 @@ def _natural(text):
 
 
 def _member_type(name):
-    if len(name) > 1 and name.isupper():
+    if name == "*":
         return 0
-    return 1 if name[:1].isupper() else 2
+    if len(name) > 1 and name.isupper():
+        return 1
+    return 2 if name[:1].isupper() else 3
 
 
 def sort_key(statement):
@@ -110,7 +112,8 @@ def sort_key(statement):
     alias = None if isinstance(node.names, cst.ImportStar) else node.names[0]
     module = module_of(node, alias)
     is_from = isinstance(node, cst.ImportFrom)
-    key = (_section(module), is_from)
+    dots = len(module) - len(module.lstrip("."))
+    key = (_section(module), is_from, -dots)
     key += (_natural(module.lower()), _natural(module))
     if is_from:
         member = code(alias.name) if alias else "*"

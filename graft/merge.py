@@ -90,6 +90,8 @@ def merge(upstream, graft, file):
     thinned, cut = thin.cut(upstream, ours)
     module = cst.parse_module(thinned)
     merged = merger.merge_block(module.body, ours, "", 0)
+    if not module.body and merged:
+        module = module.with_changes(has_trailing_newline=True)
     text = module.with_changes(body=merged).code
     return Merged(thin.restore(text, cut), merger.hooks)
 
