@@ -170,6 +170,7 @@ class _Merges:
             self.known = json.loads(path.read_text())
         except (FileNotFoundError, ValueError):
             self.known = {}
+        self.stored = set(self.known)
         self.composer = _composer_digest()
 
     def __call__(self, upstream, graft, path):
@@ -183,7 +184,7 @@ class _Merges:
         return self.used[key]
 
     def save(self):
-        if self.used.keys() != self.known.keys() or not self.path.exists():
+        if self.used.keys() != self.stored:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             content = json.dumps(self.used).encode()
             _replace(self.path, content, self.path.parent)

@@ -9,6 +9,8 @@ import dataclasses
 import json
 import tomllib
 
+from graft.errors import GraftError
+
 NAME = "graft.lock"
 HEADER = """\
 # The upstream code that the grafts were last reviewed against: fingerprints of
@@ -44,8 +46,15 @@ def read(path):
     """The lock in a file; `None` where there is none."""
     if not path.exists():
         return None
-    content = tomllib.loads(path.read_text())
-    return Lock(content.pop("upstream"), content)
+    try:
+        content = tomllib.loads(path.read_text())
+        return Lock(content.pop("upstream"), content)
+    except (tomllib.TOMLDecodeError, KeyError) as error:
+        raise GraftError(
+            f"this is no lock ({error!r}). Restore it, or remove it and run "
+            "`python -m graft lock`",
+            path.name,
+        ) from None
 
 
 def write(locked, path):
@@ -94,15 +103,18 @@ class Review:
         ):
             if names:
                 lines += [title, *(f"  {name}" for name in names)]
-        if not (self.changed or self.gone):
-            lines.append("Upstream changed nothing that the grafts hook.")
+        if self.changed or self.gone:
+            lines.append(
+                f"The rest still fits: {self.fitting} hooked definitions are "
+                "as they were."
+            )
+        else:
+            lines.append(f"All {self.fitting} hooked definitions still fit.")
+        if composition.errors:
+            lines.append("Mend the grafts that do not fit first.")
         lines.append(
-            f"The rest still fits: {self.fitting} hooked definitions are as "
-            "they were."
-        )
-        lines.append(
-            "Review what is listed against upstream's new code, then run "
-            "`python -m graft lock`."
+            "Review the grafts against upstream's new code, then run `python "
+            "-m graft lock`, with the same --upstream if you gave one."
         )
         return "\n".join(lines)
 
@@ -113,24 +125,25 @@ def review(locked, composition):
     if locked is None:
         return Review(composition.version, [], [], 0, sorted(now), [], False)
     before = _flat(locked.prints)
-    changed, gone, stale = [], [], []
-    for name in before.keys() - now.keys():
-        there = _upstream_prints(name, composition)
+    failed = {error.file for error in composition.errors}
+    changed, gone, stale, fitting = [], [], [], []
+    for name, print_of in sorted(before.items()):
+        there = [now[name]] if name in now else _lookup(name, composition)
         if not there:
             gone.append(name)
-        elif before[name] not in there:
+        elif print_of not in there:
             changed.append(name)
-        elif not any(e.file == name.split("::")[0] for e in composition.errors):
+        elif name in now or name.split("::")[0] in failed:
+            fitting.append(name)
+        else:
             stale.append(name)
-    both = before.keys() & now.keys()
-    changed += [name for name in both if before[name] != now[name]]
     return Review(
         version=locked.version,
-        changed=sorted(changed),
-        gone=sorted(gone),
-        fitting=len(both) - sum(before[name] != now[name] for name in both),
+        changed=changed,
+        gone=gone,
+        fitting=len(fitting),
         unlisted=sorted(now.keys() - before.keys()),
-        stale=sorted(stale),
+        stale=stale,
         owed=bool(changed or gone) or locked.version != composition.version,
     )
 
@@ -143,7 +156,7 @@ def _flat(prints):
     }
 
 
-def _upstream_prints(name, composition):
+def _lookup(name, composition):
     """The fingerprints that upstream's code by this name may have."""
     from graft.fingerprints import find_fingerprints
 

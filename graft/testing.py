@@ -106,3 +106,13 @@ def hooks(graft, upstream=UPSTREAM):
     """How each definition of upstream's that a graft hooks is hooked."""
     found = merged(graft, upstream).hooks
     return {name: how for name, (how, _) in found.items()}
+
+
+def fill(folder, files):
+    """Writes files, text or bytes, by their path below a folder."""
+    for path, content in files.items():
+        if isinstance(content, str):
+            content = content.encode()
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)

@@ -41,7 +41,7 @@ def version_of(folder):
     path = folder / NAME / "src" / "version.py"
     if not path.is_file():
         raise GraftError(f"there is no {NAME}/src/version.py", folder)
-    match = re.search(r"^__version__ = \"(.*)\"$", path.read_text(), re.M)
+    match = re.search(r"^__version__ = \"(.*?)\"", path.read_text(), re.M)
     if match is None:
         raise GraftError("it does not say which version this is", path)
     return match.group(1)
