@@ -1,6 +1,7 @@
 """`python -m graft`: compose the tree, and show and review what it changes."""
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def tree(composition, repository, options):
 
 
 def diff(composition, repository, options):
-    _refuse(composition)
+    composition.raise_errors()
     sys.stdout.writelines(report.diff(composition, options.stat))
     return 0
 
@@ -83,22 +84,19 @@ def status(composition, repository, options):
 
 
 def lock_command(composition, repository, options):
-    _refuse(composition)
+    composition.raise_errors()
     path = repository / lock.NAME
     review = lock.review(lock.read(path), composition)
     if not options.check:
         lock.write(lock.of(composition), path)
-    lines = report.lock_changes(review)
+    lines = report.lock_changes(review, composition.version)
     print("\n".join(lines) if lines else f"{lock.NAME} is up to date.")
     return 1 if options.check and lines else 0
-
-
-def _refuse(composition):
-    if composition.errors:
-        raise GraftError("\n".join(map(str, composition.errors)))
 
 
 COMMANDS = {"tree": tree, "diff": diff, "status": status, "lock": lock_command}
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):  # `python -m graft diff | head`
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

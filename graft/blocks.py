@@ -34,6 +34,7 @@ class Block:
         self.origin = {}  # from a statement to the one of upstream it replaces
         self.prefix = prefix
         self.depth = depth
+        self.is_branch = prefix.endswith(": ")  # of an `if`; else a class
         self.last = None  # where the graft's previous match stands
 
     def __iter__(self):
@@ -159,23 +160,25 @@ class Block:
         return [
             statement
             if (above, origin) in pairs
-            else _spaced(statement, previous, self.depth)
+            else self.spaced(statement, previous)
             for statement, origin, previous, above in zip(
                 filled, origins, [None, *filled], [None, *origins]
             )
         ]
 
-
-def _spaced(statement, previous, depth):
-    most = 1 if depth else 2
-    if previous is None:
-        return with_blank_lines(statement, 0)
-    if isinstance(statement, DEFINITION) or isinstance(previous, DEFINITION):
-        return with_blank_lines(statement, most)
-    least = 0
-    if docstring_in([previous]):
-        least = 1
-    if import_in(previous) is not None and import_in(statement) is None:
-        least = 1
-    wanted = max(blank_lines(statement), least)
-    return with_blank_lines(statement, min(wanted, most))
+    def spaced(self, statement, previous):
+        most = 1 if self.depth else 2
+        near_definition = isinstance(statement, DEFINITION) or isinstance(
+            previous, DEFINITION
+        )
+        if previous is None:
+            wanted = 1 if near_definition and self.is_branch else 0
+        elif near_definition:
+            wanted = most
+        else:
+            wanted = min(blank_lines(statement), most)
+            if docstring_in([previous]) or (
+                import_in(previous) is not None and import_in(statement) is None
+            ):
+                wanted = max(wanted, 1)
+        return with_blank_lines(statement, wanted)

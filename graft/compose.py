@@ -39,6 +39,12 @@ class Composition:
     new: list
     errors: list
 
+    def raise_errors(self):
+        if len(self.errors) == 1:
+            raise self.errors[0]
+        if self.errors:
+            raise GraftError("\n".join(map(str, self.errors)))
+
 
 def compose(upstream, repository, tree):
     """Writes the composed package into `tree`, or changes nothing there.
@@ -111,10 +117,7 @@ def check(composition, repository):
     review = lock.review(locked, composition)
     if review.owed:
         raise GraftError(review.message(composition), lock.NAME)
-    if len(composition.errors) == 1:
-        raise composition.errors[0]
-    if composition.errors:
-        raise GraftError("\n".join(map(str, composition.errors)))
+    composition.raise_errors()
 
 
 def write(files, tree):

@@ -37,9 +37,11 @@ def _stat(counts):
     yield f"{total:{width}}  +{added} -{removed}\n"
 
 
-def lock_changes(review):
-    """The lines that say what a new lock differs in from the old."""
+def lock_changes(review, version):
+    """The lines that say what a lock for this version would change."""
     lines = []
+    if review.version != version:
+        lines.append(f"upstream: {review.version}, now {version}")
     for sign, names in (
         ("changed", review.changed),
         ("gone", review.gone),
@@ -51,25 +53,25 @@ def lock_changes(review):
 
 
 def status(composition, review):
-    """Prints a table of grafts and new modules, and what is wrong."""
+    """Prints a table of grafts and new modules, and what is amiss."""
+    # Only here: a build composes without it.
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(
-        "file", "hooks", "definition", title=f"keras {composition.version}"
-    )
+    title = f"grafts on keras {composition.version}"
+    table = Table("file", "how", "definition", title=title)
+    rows = {path: [("new", "")] for path in composition.new}
     for path, hooks in composition.hooks.items():
-        shown = path
-        for name, (how, _) in hooks.items():
-            table.add_row(shown, how, name)
-            shown = ""
-        if not hooks:
-            table.add_row(path, "adds", "")
-    for path in composition.new:
-        table.add_row(path, "new", "")
+        rows[path] = [(how, name) for name, (how, _) in hooks.items()]
+    for path, found in sorted(rows.items()):
+        first, *others = found or [("adds", "")]
+        table.add_row(path, *first)
+        for each in others:
+            table.add_row("", *each)
     console = Console()
     console.print(table)
-    for error in composition.errors:
-        console.print(f"conflict: {error}", markup=False)
-    for line in lock_changes(review):
-        console.print(f"graft.lock: {line}", markup=False)
+    lines = [f"conflict: {error}" for error in composition.errors]
+    for line in lock_changes(review, composition.version):
+        lines.append(f"graft.lock: {line}")
+    for line in lines:
+        console.print(line, markup=False, highlight=False)

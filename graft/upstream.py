@@ -80,6 +80,7 @@ def _install(version, folder):
     requirement = f"{NAME}=={version}"
     command = [sys.executable, "-m", "pip", "install", "--no-deps"]
     command += ["--no-compile", "--quiet", "--disable-pip-version-check"]
+    print(f"Getting {requirement} into {folder}", file=sys.stderr)
     scratch = folder.with_name(f"{folder.name}-{os.getpid()}")
     try:
         done = subprocess.run(
