@@ -78,9 +78,9 @@ def diff(composition, repository, options):
 
 
 def status(composition, repository, options):
-    locked = lock.read(repository / lock.NAME)
-    report.status(composition, lock.review(locked, composition))
-    return 1 if composition.errors else 0
+    review = lock.review(lock.read(repository / lock.NAME), composition)
+    report.status(composition, review)
+    return 1 if composition.errors or review.owed else 0
 
 
 def lock_command(composition, repository, options):

@@ -125,3 +125,9 @@ def test_a_replacement_of_another_kind():
         ("import math\n\nfrom keras.src import ops\n", "import math\n"),
         ("SIDES = 4\n", "SIDES = 3\n\n\ndef ops():\n    pass\n"),
     )
+
+
+def test_the_graft_may_go_on_from_its_own_code():
+    graft = "NEW = []\nNEW += [1]\nNEW = list(NEW)\n"
+    assert merged(graft).text.endswith(f"\n\n{graft}")
+    assert hooks(graft) == {}

@@ -43,6 +43,10 @@ class Block:
     def __getitem__(self, index):
         return self.statements[index]
 
+    def is_upstream(self, statement):
+        """Whether a statement is upstream's, or was before it changed."""
+        return statement in self.origin or statement in self.upstream
+
     def qualify(self, name, accessor=""):
         return self.prefix + name + (f".{accessor}" if accessor else "")
 

@@ -3,6 +3,7 @@
 import libcst as cst
 
 from graft import docstrings
+from graft.errors import GraftError
 from graft.statements import block
 from graft.statements import code
 from graft.statements import docstring_in
@@ -32,7 +33,7 @@ def merged_function(old, new):
         new: The graft's, with a body or only a docstring.
 
     Returns:
-        The function. Raises `ValueError` if the docstrings cannot be merged.
+        The function. Raises `GraftError` if the docstrings cannot be merged.
     """
     docstring = _merged_docstring(old, new, docstrings.parameters(new))
     if has_body(new):
@@ -53,11 +54,11 @@ def merged_class(old, new, body):
         body: The merged statements, with upstream's docstring.
 
     Returns:
-        The class. Raises `ValueError` if the docstrings cannot be merged, or if
+        The class. Raises `GraftError` if the docstrings cannot be merged, or if
         the graft writes other bases than upstream.
     """
     if new.bases and _bases(new) != _bases(old):
-        raise ValueError(
+        raise GraftError(
             f"the bases of a class stay upstream's, {_bases(old)}. "
             f"Received: {_bases(new)}"
         )

@@ -4,6 +4,7 @@ import re
 
 import libcst as cst
 
+from graft.errors import GraftError
 from graft.statements import small
 
 ENTRY = re.compile(r"(\*{0,2}\w[\w, *]*?)\s*(\(.*?\))?\s*:(\s|$)")
@@ -64,7 +65,7 @@ def merge(upstream, graft, order):
         The merged docstring.
 
     Raises:
-        ValueError: The graft's docstring has more than entries of `Args:`.
+        GraftError: The graft's docstring has more than entries of `Args:`.
     """
     lines = upstream.split("\n")
     _, *own = graft.strip(" \n").split("\n")
@@ -101,7 +102,7 @@ def _graft_entries(lines):
     heads = [line for line in lines if _indent(line) == 4]
     fits = [bool(ENTRY.match(line[4:])) for line in heads]
     if not heads or lines[0] != heads[0] or not all(fits):
-        raise ValueError(
+        raise GraftError(
             "a docstring that starts with `Args:` consists of its entries"
         )
     return _entries(lines)

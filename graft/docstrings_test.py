@@ -5,6 +5,7 @@ import textwrap
 import pytest
 
 from graft import docstrings
+from graft.errors import GraftError
 from graft.testing import check
 
 
@@ -116,7 +117,7 @@ def test_entries_are_replaced_whole():
     "entries", ["", "no entry\n", "x: A number.\nand more\n"]
 )
 def test_what_is_no_entry(entries):
-    with pytest.raises(ValueError, match="consists of its entries"):
+    with pytest.raises(GraftError, match="consists of its entries"):
         merged(ENTRIES, entries)
 
 

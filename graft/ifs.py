@@ -2,6 +2,7 @@
 
 import libcst as cst
 
+from graft.errors import GraftError
 from graft.statements import block
 from graft.statements import code
 from graft.statements import names
@@ -68,7 +69,7 @@ def find_chain(statements, new):
         the graft's branch).
 
     Raises:
-        ValueError: Several blocks fit, or one branch fits and another does not.
+        GraftError: Several blocks fit, or one branch fits and another does not.
     """
     wanted = branches(new)
     found = []
@@ -86,7 +87,7 @@ def find_chain(statements, new):
             if bound & set().union(*map(_bound, branches(statements[index])))
         ]
         if len(found) != 1:
-            raise ValueError(
+            raise GraftError(
                 "upstream has several blocks with this condition; name a "
                 "definition that only one of them has"
             )
@@ -94,7 +95,7 @@ def find_chain(statements, new):
         return None
     for place, branch in found[0][1]:
         if place is None and isinstance(branch, cst.If):
-            raise ValueError(
+            raise GraftError(
                 "upstream's `if` block has no branch for the condition `"
                 f"{code(branch.test)}`"
             )

@@ -76,3 +76,18 @@ def test_definitions_inside_a_block():
         '`draw`: upstream defines this inside `if ops.backend() == "numpy":`',
     )
     assert error.line == 1
+
+
+def test_a_new_block_that_changes_a_definition_hooks_it():
+    graft = "if new():\n    last = watched(last)\n    x = 1\n    del area\n"
+    assert merged(graft).text == f"{UPSTREAM}\n\n{graft}"
+    assert hooks(graft) == {"area": "wraps", "last": "wraps"}
+
+
+def test_ambiguous_else():
+    error = refused(
+        "if a:\n    x = 2\nelse:\n    y = 2\n",
+        "several blocks",
+        upstream="if a:\n    x = 1\nif a:\n    y = 1\n",
+    )
+    assert error.line == 1

@@ -68,7 +68,7 @@ def bindings(statement):
 
 
 def all_bindings(statements):
-    """What the imports of a block bind, in its `if` and `try` blocks too."""
+    """What imports bind, in `if` and `try` blocks too: (by name, by `*`)."""
     found = {}
     stars = []
     for statement in statements:
@@ -79,7 +79,7 @@ def all_bindings(statements):
                 if name == "*":
                     stars.append(source)
                 else:
-                    found.setdefault(name, source)
+                    found.setdefault(name, []).append(source)
     return found, stars
 
 

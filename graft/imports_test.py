@@ -178,3 +178,10 @@ def test_what_a_module_imports_first_is_its_first_run():
         ("import abc\n", "import abc\nimport os\n"),
         upstream="import abc\n\nX = 1\n\nimport zlib\n",
     )
+
+
+def test_what_upstream_imports_in_two_ways():
+    upstream = "if a:\n    from x import f\nelse:\n    from y import f\n"
+    check("from x import f\n", upstream=upstream)
+    check("from y import f\n", upstream=upstream)
+    refused("from z import f\n", "`f`: upstream means", upstream=upstream)

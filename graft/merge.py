@@ -20,6 +20,7 @@ Statement by statement, the graft says what changes:
 The graft's own docstring and the comment at its top are for its readers alone.
 """
 
+import contextlib
 import dataclasses
 
 import libcst as cst
@@ -53,6 +54,9 @@ from graft.statements import with_statements
 from graft.statements import without_docstring
 from graft.syntax import check_syntax
 
+# What leaves the body to upstream.
+OPENING = ("extends", "redeclares")
+
 
 @dataclasses.dataclass
 class Merged:
@@ -62,7 +66,7 @@ class Merged:
         text: The source of the module.
         hooks: The upstream definitions that the graft depends on: from the
             qualified name to `(how, fingerprint)`, where `how` is "replaces",
-            "wraps", "removes" or "extends".
+            "redeclares", "wraps", "removes" or "extends".
     """
 
     text: str
@@ -129,6 +133,16 @@ class _Merger:
         line = position.start.line if position else None
         return GraftError(message, self.file, line, name)
 
+    @contextlib.contextmanager
+    def at(self, statement, name=None):
+        """Adds the place to errors that do not tell theirs."""
+        try:
+            yield
+        except GraftError as error:
+            if error.file is not None:
+                raise
+            raise self.error(error.message, statement, name) from None
+
     def merge_block(self, upstream, graft, prefix, depth):
         """Merges the statements of a module, a class or an `if` branch.
 
@@ -175,9 +189,9 @@ class _Merger:
             return
         old = merged[index]
         qualified = merged.qualify(name, role(new, name))
-        try:
+        with self.at(new, qualified):
             if isinstance(old, cst.ClassDef) and isinstance(new, cst.ClassDef):
-                self.hook("extends", qualified, header_fingerprint(old))
+                self.hook(merged, "extends", qualified, old)
                 inner = without_docstring(block(new).body)
                 body = self.merge_block(
                     block(old).body, inner, f"{qualified}.", merged.depth + 1
@@ -187,13 +201,11 @@ class _Merger:
                 new, cst.FunctionDef
             ):
                 keeps_body = not without_docstring(block(new).body)
-                taken = header_fingerprint if keeps_body else fingerprint
-                self.hook("replaces", qualified, taken(old))
+                how = "redeclares" if keeps_body else "replaces"
+                self.hook(merged, how, qualified, old)
                 merged.replace(index, definitions.merged_function(old, new))
             else:
                 self.replace(merged, index, new, qualified)
-        except ValueError as error:
-            raise self.error(str(error), new, qualified) from None
 
     def merge_assignment(self, merged, new):
         name = targets(new)[0]
@@ -202,7 +214,7 @@ class _Merger:
         index = max((each for each in found if each is not None), default=None)
         qualified = merged.qualify(name)
         if index is not None and wraps:
-            self.hook("wraps", qualified, fingerprint(merged[index]))
+            self.hook(merged, "wraps", qualified, merged[index])
             merged.follow(index, new)
         elif index is not None:
             self.replace(merged, index, new, qualified)
@@ -216,7 +228,7 @@ class _Merger:
     def replace(self, merged, index, new, qualified):
         """Replaces a definition by one of another kind, or an assignment."""
         old = merged[index]
-        self.hook("replaces", qualified, fingerprint(old))
+        self.hook(merged, "replaces", qualified, old)
         if import_in(old) is not None:
             merged.remove_name(index, names(new)[0])
             merged.add(new)
@@ -231,10 +243,8 @@ class _Merger:
             )
 
     def merge_if(self, merged, new):
-        try:
+        with self.at(new):
             found = find_chain(merged, new)
-        except ValueError as error:
-            raise self.error(str(error), new) from None
         if found is None:
             self.add(merged, new)
             return
@@ -246,7 +256,7 @@ class _Merger:
                 continue
             old = nodes[place]
             qualified = merged.qualify(condition_name(nodes, old))
-            self.hook("extends", qualified, header_fingerprint(old))
+            self.hook(merged, "extends", qualified, merged[index], old)
             body = self.merge_block(
                 block(old).body,
                 block(branch).body,
@@ -268,7 +278,7 @@ class _Merger:
             while index is not None:
                 old = merged[index]
                 qualified = merged.qualify(name, role(old, name))
-                self.hook("removes", qualified, fingerprint(old))
+                self.hook(merged, "removes", qualified, old)
                 if import_in(old) is None and len(names(old)) > 1:
                     raise self.error(
                         f"upstream's statement defines {_told(names(old))}, so "
@@ -283,7 +293,7 @@ class _Merger:
         for single in imports.single_imports(statement):
             ((name, source),) = imports.bindings(single)
             known, stars = imports.all_bindings(merged)
-            if source in stars or known.get(name) == source:
+            if source in stars or source in known.get(name, ()):
                 continue
             if name in known or merged.find(name) is not None:
                 raise self.error(
@@ -296,11 +306,8 @@ class _Merger:
 
     def add(self, merged, new):
         """Adds new code, unless it was meant to change a nested definition."""
-        added = {
-            name
-            for each in (new, *nested_statements(new))
-            for name in names(each)
-        }
+        inner = list(nested_statements(new))
+        added = {name for each in (new, *inner) for name in names(each)}
         for statement in merged:
             for each in nested_statements(statement):
                 for name in added.intersection(names(each)):
@@ -311,11 +318,19 @@ class _Merger:
                         new,
                         merged.qualify(name),
                     )
+        for each in inner:
+            for name in (*names(each), *removed_names(each)):
+                index = merged.find(name)
+                if index is not None:
+                    qualified = merged.qualify(name)
+                    self.hook(merged, "wraps", qualified, merged[index])
         merged.add(new)
 
-    def hook(self, how, qualified, print_of):
-        # The first counts: what comes later meets the graft's own code.
-        self.hooks.setdefault(qualified, (how, print_of))
+    def hook(self, merged, how, qualified, old, branch=None):
+        """Records that a graft depends on a statement, if it is upstream's."""
+        if merged.is_upstream(old) and qualified not in self.hooks:
+            taken = header_fingerprint if how in OPENING else fingerprint
+            self.hooks[qualified] = (how, taken(branch or old))
 
 
 def _told(found):

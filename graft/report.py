@@ -59,7 +59,9 @@ def status(composition, review):
     from rich.table import Table
 
     title = f"grafts on keras {composition.version}"
-    table = Table("file", "how", "definition", title=title)
+    table = Table(title=title)
+    for heading in ("file", "how", "definition"):
+        table.add_column(heading, overflow="fold")
     rows = {path: [("new", "")] for path in composition.new}
     for path, hooks in composition.hooks.items():
         rows[path] = [(how, name) for name, (how, _) in hooks.items()]
