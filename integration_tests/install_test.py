@@ -154,11 +154,11 @@ def test_editable_install_follows_the_tree(environment, clone, from_git):
     assert found["file"] == str(tree / "keras" / "__init__.py")
     assert found["requires"] == from_git["requires"]
 
-    new = clone / "keras" / "src" / "utils" / "install_test_module.py"
+    new = clone / "keras" / "src" / "utils" / "new_module.py"
     new.parent.mkdir(exist_ok=True)
     new.write_text("ANSWER = 42\n")
     run(sys.executable, "-m", "graft", "tree", cwd=clone)
-    ask = "from keras.src.utils.install_test_module import ANSWER as a; print(a)"
+    ask = "from keras.src.utils import new_module; print(new_module.ANSWER)"
     said = run(environment.python, "-c", ask, cwd=environment.folder)
     assert said.splitlines()[-1] == "42"
 

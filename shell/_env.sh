@@ -4,10 +4,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 PYTHON=${PYTHON:-python3}
-if ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
-  found=$("$PYTHON" --version 2>&1 || true)
-  echo "This needs Python 3.11 or newer. Received: $PYTHON ($found)." \
-    "Set PYTHON to another one." >&2
+found=$("$PYTHON" --version 2>/dev/null) || found="no Python"
+if ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+  2>/dev/null; then
+  echo "This needs Python 3.11 or newer; set PYTHON to one." \
+    "Received: PYTHON=$PYTHON, which is $found" >&2
   exit 1
 fi
 
@@ -17,7 +18,7 @@ fi
 environment() {
   local folder="$PWD/build/$1" stamp
   shift
-  stamp=$("$PYTHON" --version; echo "$PWD $*"; cat pyproject.toml requirements*)
+  stamp=$(echo "$found $PWD $*" && cat pyproject.toml requirements*)
   if [[ ! -e $folder/stamp || $(<"$folder/stamp") != "$stamp" ]]; then
     echo "Making the environment $folder (once)"
     rm -rf "$folder"
