@@ -42,6 +42,10 @@ def test_wrapping_an_import():
         "ops = watched(ops)\n",
         ("import ops\n", "import ops\n\nops = watched(ops)\n"),
     )
+    check(
+        "math = watched(math)\n",
+        ("import ops\n", "import ops\n\nmath = watched(math)\n"),
+    )
 
 
 def test_wrapping_nothing():
@@ -82,6 +86,14 @@ def test_removal():
         ("\n\n\ndef last():\n    pass\n", "\n"),
     )
     assert hooks("del area, math\n") == {"area": "removes", "math": "removes"}
+
+
+def test_new_code_takes_the_place_of_what_is_removed():
+    check(
+        "del b\nc = 3\n",
+        ("b = 2\n", "c = 3\n"),
+        upstream="a = 1\nb = 2\nd = 4\n",
+    )
 
 
 def test_removal_of_all():
@@ -131,3 +143,21 @@ def test_the_graft_may_go_on_from_its_own_code():
     graft = "NEW = []\nNEW += [1]\nNEW = list(NEW)\n"
     assert merged(graft).text.endswith(f"\n\n{graft}")
     assert hooks(graft) == {}
+
+
+def test_removal_of_the_first_in_a_block():
+    check(
+        "if a:\n    del x\n",
+        ("    x = 1\n\n    y", "    y"),
+        upstream="if a:\n    x = 1\n\n    y = 2\n",
+    )
+    check(
+        "if a:\n    del x\n",
+        ("    x = 1\n", ""),
+        upstream="if a:\n    x = 1\n\n    def f():\n        pass\n",
+    )
+    check(
+        "class A:\n    del x\n",
+        ("    x = 1\n\n", ""),
+        upstream="class A:\n    x = 1\n\n    def f():\n        pass\n",
+    )

@@ -69,6 +69,14 @@ def test_numbers_sort_by_value():
     )
 
 
+def test_relative_imports_start_from_the_furthest():
+    check(
+        "from .. import a\n",
+        ("from . import b", "from .. import a\nfrom . import b"),
+        upstream="from . import b\nfrom .c import d\n",
+    )
+
+
 def test_each_name_stands_on_its_own_line():
     text = merged("from keras.src import a, ops, z as zed\n", UPSTREAM).text
     assert (

@@ -60,7 +60,7 @@ def locate(repository):
     version = pinned_version(repository)
     for distribution in metadata.distributions(name=NAME):
         folder = Path(distribution.locate_file("")).resolve()
-        if distribution.version == version and _holds(folder, version):
+        if _holds(folder, version):
             return folder
     folder = repository / COPY
     if not _holds(folder, version):
