@@ -76,4 +76,4 @@ def status(composition, review):
     for line in lock_changes(review, composition.version):
         lines.append(f"graft.lock: {line}")
     for line in lines:
-        console.print(line, markup=False, highlight=False)
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
