@@ -1,0 +1,231 @@
+"""Random draws that are born in their layout.
+
+There are four ways to draw, and `draw` alone chooses:
+
+- in a layout, each device draws its own window, by one program for each
+  (sampler, dtype, shape, sharding);
+- a large draw without a layout is the window of its one device that has it all;
+- a small value that a variable starts with is cut, on the host, from draws of
+  a few fixed lengths, so that variables of all shapes share their programs;
+- everything else goes to `jax.random` as it is.
+
+All give the same bits, those of `jax.random` and the operations after it run
+one by one.
+"""
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from keras.src.backend.config import floatx
+from keras.src.backend.jax import layouts
+from keras.src.backend.jax import placement
+from keras.src.backend.jax import programs
+from keras.src.backend.jax import rounding
+from keras.src.backend.jax import windows
+from keras.src.backend.jax.initialization import is_small
+from keras.src.backend.jax.initialization import variable_being_born
+from keras.src.random.seed_generator import draw_seed
+
+
+def normal(key, shape, dtype, mean, stddev, rounded=lambda x: x):
+    sample = rounded(jax.random.normal(key, shape, dtype))
+    return rounded(sample * stddev) + mean
+
+
+def truncated_normal(key, shape, dtype, mean, stddev, rounded=lambda x: x):
+    sample = rounded(jax.random.truncated_normal(key, -2.0, 2.0, shape, dtype))
+    return rounded(sample * stddev) + mean
+
+
+def uniform(key, shape, dtype, minval, maxval, rounded=lambda x: x):
+    return jax.random.uniform(key, shape, dtype, minval, maxval)
+
+
+def randint(key, shape, dtype, minval, maxval, rounded=lambda x: x):
+    return jax.random.randint(key, shape, minval, maxval, dtype)
+
+
+# Without a layout, draws from this many elements on go by windows. The same
+# bits take less memory and time; below, there is nothing to gain.
+LARGE = 2**20
+
+# The lengths that a small value is drawn in. A draw of 2**19 elements takes a
+# few milliseconds and a program some hundred to compile, so there are few.
+_LENGTHS = (2**10, 2**13, 2**16, 2**19)
+
+
+def draw(sampler, shape, dtype, seed, params, layout=None):
+    """Draws a random tensor, in a layout if there is one.
+
+    Args:
+        sampler: One of the functions above.
+        shape: The shape of the result, a tuple of integers.
+        dtype: Its dtype, a string. `None` stands for `keras.config.floatx()`.
+        seed: An integer, a `SeedGenerator`, `None` for the global one, or a
+            JAX key.
+        params: The sampler's parameters, Python numbers or arrays that
+            broadcast to `shape`.
+        layout: Anything that `layouts.to_sharding` accepts, or `None`.
+
+    Returns:
+        A `jax.Array`.
+
+    Raises:
+        ValueError: If the layout does not fit the shape.
+    """
+    dtype = np.dtype(dtype or floatx())
+    sharding = layouts.to_sharding(layout, shape)
+    key = seed if isinstance(seed, jax.Array) else draw_seed(seed)
+    birth = variable_being_born()
+    if birth and sharding is None and birth.shape == tuple(shape):
+        sharding = birth.sharding
+    is_traced = programs.is_tracing(key, *params)
+    key_data = _threefry_key_data(key)
+    if key_data is None or not _has_windows(shape, dtype, params, sharding):
+        if sharding is None:
+            return sampler(key, shape, dtype, *params)
+        way, key_data = _partitioned, key
+    elif birth and not is_traced and is_small(shape):
+        value = _cut_on_host(sampler, shape, dtype, key_data, params)
+        return placement.place(value, sharding)
+    elif sharding is None and (is_traced or math.prod(shape) < LARGE):
+        # While it traces, XLA's partitioner may yet find out a layout.
+        return sampler(key, shape, dtype, *params)
+    else:
+        way = _windowed
+    statics = (sampler, tuple(shape), dtype, sharding)
+    return programs.run(way, statics, (key_data, *params), sharding)
+
+
+def _windowed(sampler, shape, dtype, sharding, key_data, *params):
+    """Draws on each device its own window; to be traced."""
+    is_named = isinstance(sharding, jax.sharding.NamedSharding)
+    shard_shape = sharding.shard_shape(shape) if is_named else shape
+    window = windows.make_window(shape, shard_shape)
+
+    def draw_shard(key_data, *params):
+        indices = [0] * len(shape)
+        for i, axes in enumerate(sharding.spec if is_named else ()):
+            indices[i] = lax.axis_index(axes) if axes else 0
+        start = windows.shard_start(window, indices)
+        draw_run = functools.partial(
+            _draw_run, sampler, dtype, window, start, key_data, params
+        )
+        if window.rows > 1:
+            values = jax.vmap(draw_run)(np.arange(window.rows))
+        else:
+            values = draw_run(0)
+        return values.reshape(shard_shape)
+
+    if is_named:
+        draw_shard = jax.shard_map(
+            draw_shard,
+            mesh=sharding.mesh,
+            in_specs=jax.sharding.PartitionSpec(),
+            out_specs=sharding.spec,
+            check_vma=False,
+        )
+    return draw_shard(key_data, *params)
+
+
+def _draw_run(sampler, dtype, window, start, key_data, params, row):
+    zero = rounding.unknown_zero()
+    return sampler(
+        windows.window_key(key_data, window, start, row, 0),
+        (window.columns,),
+        dtype,
+        *[_unknown(param, dtype, zero) for param in params],
+        rounded=lambda x: rounding.fence(x, zero),
+    )
+
+
+def _unknown(param, dtype, zero):
+    """A parameter that the compiler cannot fold, as in an eager operation."""
+    param = jnp.asarray(param)
+    if jnp.issubdtype(dtype, np.floating):
+        param = param.astype(dtype)
+    return rounding.fence(param, zero)
+
+
+def _partitioned(sampler, shape, dtype, sharding, key, *params):
+    """Draws whole and leaves it to XLA to partition that; to be traced."""
+
+    def draw_whole(key, *params):
+        return sampler(key, shape, dtype, *params)
+
+    return rounding.stepwise(draw_whole)(key, *params)
+
+
+def _cut_on_host(sampler, shape, dtype, key_data, params):
+    """Draws a small array as runs of a few lengths, joined on the host.
+
+    What an element is depends on its flat index only, so a draw need not have
+    the shape that it is for.
+    """
+    size = math.prod(shape)
+    runs, start = [], 0
+    while start < size:
+        rest = size - start
+        length = next((n for n in _LENGTHS if n >= rest), _LENGTHS[-1])
+        run = programs.run(
+            _flat,
+            (sampler, dtype, length),
+            (key_data, np.uint32(start), *params),
+        )
+        runs.append(np.asarray(run)[:rest])
+        start += length
+    flat = runs[0] if len(runs) == 1 else np.concatenate(runs)
+    return flat.reshape(shape)
+
+
+def _flat(sampler, dtype, length, key_data, start, *params):
+    """Draws elements `start` to `start + length` of any array; traced."""
+    window = windows.make_window((length,), (length,))
+    words = (jnp.uint32(0), start)
+    return _draw_run(sampler, dtype, window, words, key_data, params, 0)
+
+
+def _threefry_key_data(key):
+    """The two words of a key of partitionable threefry, else `None`."""
+    threefry = "threefry2x32"
+    if not jax.config.jax_threefry_partitionable:
+        return None
+    if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key):
+        if jax.random.key_impl(key) != threefry:
+            return None
+        key = jax.random.key_data(key)
+    elif jax.config.jax_default_prng_impl != threefry:
+        return None
+    return key if key.shape == (2,) else None
+
+
+def _has_windows(shape, dtype, params, sharding):
+    """Whether an array can be drawn by the flat indices of its elements."""
+    if not all(isinstance(size, (int, np.integer)) for size in shape):
+        return False  # A dimension that is not known yet.
+    if not all(_is_scalar(param, dtype) for param in params):
+        return False
+    shard_shape = shape
+    if sharding is not None:
+        if not isinstance(sharding, jax.sharding.NamedSharding):
+            if len(sharding.device_set) > 1:
+                return False
+        shard_shape = sharding.shard_shape(tuple(shape))
+    if math.prod(shape) == 0:
+        return False
+    return windows.make_window(tuple(shape), shard_shape) is not None
+
+
+def _is_scalar(param, dtype):
+    """Whether a parameter leaves the dtype and the shape of a draw alone."""
+    if isinstance(param, (int, float)) and not isinstance(param, np.generic):
+        return True
+    if np.ndim(param) > 0:
+        return False
+    kind = np.integer if jnp.issubdtype(dtype, np.integer) else dtype
+    return jnp.issubdtype(jnp.asarray(param).dtype, kind)

@@ -1,0 +1,254 @@
+"""The one place that turns whatever a user calls a layout into a sharding.
+
+Everything else in the JAX backend takes the `jax.sharding.Sharding` that
+`to_sharding` returns and never asks what it was made from.
+"""
+
+import math
+
+import jax
+from jax.experimental.layout import Format
+
+from keras.src.backend.common import global_state
+
+
+def to_sharding(layout, shape=None, name=None):
+    """Returns the JAX sharding that `layout` stands for.
+
+    Args:
+        layout: `None` or one of
+            - a `keras.distribution.TensorLayout`, where one without a mesh
+              takes the mesh of the current distribution;
+            - a `jax.sharding.Sharding`, on a mesh with auto or explicit axes
+              or on an abstract mesh;
+            - a `jax.sharding.PartitionSpec` or a tuple of axis names, `None`
+              for a dimension that is not sharded and a tuple for one that is
+              sharded over several axes. The mesh is the one in context
+              (`jax.set_mesh`), or else the current distribution's;
+            - a `jax.experimental.layout.Format`, of which this is the
+              sharding: `memory_order` gives the rest.
+        shape: The shape of the tensor, a tuple of integers, to check the
+            layout against. It is not checked if `shape` is `None`.
+        name: The path of the variable that is to be laid out, for errors.
+
+    Returns:
+        A `jax.sharding.Sharding`, or `None` if `layout` is. Its mesh is
+        concrete, except inside a traced function that only knows an
+        abstract one.
+
+    Raises:
+        ValueError: If `layout` is of another kind, has no mesh to refer to,
+            has more entries than `shape` has dimensions, names an axis that
+            the mesh lacks or names one twice, or shards a dimension into
+            parts that are not equal.
+
+    Example:
+
+    >>> mesh = jax.make_mesh((jax.device_count(),), ("model",))
+    >>> with jax.set_mesh(mesh):
+    ...     to_sharding(("model", None), (1024, 64)).spec
+    PartitionSpec('model', None)
+    """
+    if layout is None:
+        return None
+    # Imported here because `keras.distribution` imports the backend.
+    from keras.src.distribution.distribution_lib import TensorLayout
+
+    described = _describe(layout, shape, name)
+    if isinstance(layout, Format):
+        layout = layout.sharding
+    if isinstance(layout, TensorLayout):
+        mesh = layout.device_mesh
+        mesh = mesh.backend_mesh if mesh else _current_mesh(described)
+        sharding = _named(mesh, layout.axes, described)
+    elif isinstance(layout, jax.sharding.NamedSharding):
+        sharding = layout
+    elif isinstance(layout, jax.sharding.Sharding):
+        _check_parts(layout, shape, described)
+        return layout
+    elif isinstance(layout, (tuple, jax.sharding.PartitionSpec)):
+        sharding = _named(_current_mesh(described), layout, described)
+    else:
+        raise ValueError(
+            "`layout` must be a `keras.distribution.TensorLayout`, a "
+            "`jax.sharding.Sharding`, a `jax.sharding.PartitionSpec`, a "
+            "`jax.experimental.layout.Format` or a tuple of axis names. "
+            f"Received: {described}"
+        )
+    _check_spec(sharding, shape, described)
+    return _in_context(sharding, described)
+
+
+def memory_order(layout):
+    """Returns the device-local memory layout that a `Format` asks for.
+
+    Args:
+        layout: Anything that `to_sharding` accepts.
+
+    Returns:
+        A `jax.experimental.layout.Layout`, or `None` where `layout` leaves
+        the order of elements in memory to JAX.
+    """
+    return layout.layout if isinstance(layout, Format) else None
+
+
+def distribution_mesh():
+    """Returns the JAX mesh of the current distribution, or `None`."""
+    distribution = global_state.get_global_attribute("distribution")
+    mesh = getattr(distribution, "device_mesh", None)
+    return mesh.backend_mesh if mesh is not None else None
+
+
+def replicated(sharding):
+    """Returns the sharding of a whole copy on each device of `sharding`."""
+    if isinstance(sharding, jax.sharding.NamedSharding):
+        return jax.sharding.NamedSharding(
+            sharding.mesh, jax.sharding.PartitionSpec()
+        )
+    if len(sharding.device_set) == 1:
+        return sharding
+    mesh = jax.sharding.Mesh(list(sharding.device_set), ("devices",))
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+
+
+def _current_mesh(described):
+    context = jax.sharding.get_abstract_mesh()
+    if not context.empty:
+        return _concrete(context) or context
+    mesh = distribution_mesh()
+    if mesh is None:
+        raise ValueError(
+            "A layout without a mesh needs one in context: use it under "
+            "`jax.set_mesh(mesh)` or set a distribution with a device mesh "
+            "by `keras.distribution.set_distribution`. "
+            f"Received: {described}"
+        )
+    return mesh
+
+
+def _named(mesh, axes, described):
+    try:
+        spec = jax.sharding.PartitionSpec(*axes)
+        _check_axes(mesh, spec, described)
+        return jax.sharding.NamedSharding(mesh, spec)
+    except TypeError as error:
+        raise ValueError(
+            "A layout must have for each dimension `None`, the name of a "
+            "mesh axis or a tuple of such names. "
+            f"Received: {described}, mesh={_describe_mesh(mesh)}"
+        ) from error
+
+
+def _axes_of(entry):
+    """The mesh axes that one entry of a `PartitionSpec` names."""
+    if entry is None or entry is jax.sharding.PartitionSpec.UNCONSTRAINED:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+def _check_axes(mesh, spec, described):
+    seen = set()
+    for axis in (axis for entry in spec for axis in _axes_of(entry)):
+        problem = None
+        if axis not in mesh.shape:
+            problem = f"The mesh has no axis {axis!r}"
+        elif axis in seen:
+            problem = f"The mesh axis {axis!r} can shard one dimension only"
+        if problem:
+            raise ValueError(
+                f"{problem}. Received: {described}, mesh={_describe_mesh(mesh)}"
+            )
+        seen.add(axis)
+
+
+def _check_spec(sharding, shape, described):
+    if shape is None:
+        return
+    mesh, spec = sharding.mesh, sharding.spec
+    where = f"Received: {described}, mesh={_describe_mesh(mesh)}"
+    if len(spec) > len(shape):
+        raise ValueError(
+            f"A layout of {len(spec)} entries does not fit a tensor of "
+            f"{len(shape)} dimensions. {where}"
+        )
+    for dimension, (size, entry) in enumerate(zip(shape, spec)):
+        parts = math.prod(mesh.shape[axis] for axis in _axes_of(entry))
+        if isinstance(size, int) and size % parts:
+            axes = " * ".join(repr(axis) for axis in _axes_of(entry))
+            raise ValueError(
+                f"Dimension {dimension} of size {size} cannot be split into "
+                f"the {parts} equal parts that mesh axis {axes} asks for. "
+                f"{where}"
+            )
+
+
+def _check_parts(sharding, shape, described):
+    if shape is None:
+        return
+    try:
+        sharding.shard_shape(tuple(shape))
+    except ValueError as error:
+        raise ValueError(
+            f"The layout does not fit the shape: {error} Received: {described}"
+        ) from error
+
+
+def _in_context(sharding, described):
+    """Puts `sharding` on the mesh in context, where that is the same mesh.
+
+    The same devices under the same axis names can be in context with axes of
+    other types (auto or explicit) than in the layout, or as an abstract mesh.
+    JAX refuses to mix them, so the mesh in context wins.
+    """
+    mesh, context = sharding.mesh, jax.sharding.get_abstract_mesh()
+    if not context.empty and _same_axes(context, mesh):
+        if isinstance(mesh, jax.sharding.AbstractMesh):
+            mesh = _concrete(context) or context
+        elif mesh.axis_types != context.axis_types:
+            mesh = jax.sharding.Mesh(
+                mesh.devices, mesh.axis_names, context.axis_types
+            )
+    elif isinstance(mesh, jax.sharding.AbstractMesh):
+        mesh = _concrete(mesh)
+        if mesh is None:
+            raise ValueError(
+                "The layout is on an abstract mesh, and neither the mesh in "
+                "context (`jax.set_mesh`) nor the current distribution's has "
+                "its shape and axes. "
+                f"Received: {described}, mesh={_describe_mesh(sharding.mesh)}"
+            )
+    if mesh is sharding.mesh:
+        return sharding
+    return jax.sharding.NamedSharding(
+        mesh, sharding.spec, memory_kind=sharding.memory_kind
+    )
+
+
+def _concrete(abstract):
+    """The devices behind an abstract mesh, or `None` if nothing tells them."""
+    try:
+        in_context = jax.sharding.get_mesh()
+    except ValueError:  # JAX does not tell while it traces.
+        in_context = None
+    for mesh in (in_context, distribution_mesh()):
+        if mesh is not None and _same_axes(mesh, abstract):
+            return jax.sharding.Mesh(
+                mesh.devices, mesh.axis_names, abstract.axis_types
+            )
+    return None
+
+
+def _same_axes(a, b):
+    return tuple(a.shape.items()) == tuple(b.shape.items())
+
+
+def _describe_mesh(mesh):
+    return "(" + ", ".join(f"{k}={v}" for k, v in mesh.shape.items()) + ")"
+
+
+def _describe(layout, shape, name):
+    path = f"path='{name}', " if name else ""
+    shape = f"shape={tuple(shape)}, " if shape is not None else ""
+    if hasattr(layout, "axes") and hasattr(layout, "device_mesh"):
+        return f"{path}{shape}layout=TensorLayout(axes={tuple(layout.axes)})"
+    return f"{path}{shape}layout={layout}"

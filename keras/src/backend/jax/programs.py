@@ -1,0 +1,84 @@
+"""Runs functions so that their results are born in a sharding."""
+
+import contextlib
+import functools
+
+import jax
+import numpy as np
+
+
+def run(fn, statics, arrays, sharding=None):
+    """Computes `fn(*statics, *arrays)`, laid out by `sharding`.
+
+    Eagerly, that is one compiled program for each `(fn, statics, sharding)`.
+    While JAX traces, it becomes part of what is traced.
+
+    Args:
+        fn: A function that JAX can trace and that returns one array.
+        statics: Its leading arguments, a tuple of hashable values.
+        arrays: Its other arguments, a sequence of small arrays and scalars,
+            the same in each process.
+        sharding: A `jax.sharding.Sharding`, or `None` for JAX's default.
+
+    Returns:
+        A `jax.Array`.
+    """
+    if is_tracing(*arrays):
+        return constrain(fn(*statics, *arrays), sharding)
+    if sharding is None:
+        return _program(fn, statics, None)(*arrays)
+    mesh = getattr(sharding, "mesh", None)
+    # Another mesh may be in context, and JAX lets no function use two.
+    with jax.set_mesh(mesh) if mesh is not None else contextlib.nullcontext():
+        arrays = [as_host_data(array) for array in arrays]
+        return _program(fn, statics, sharding)(*arrays)
+
+
+@functools.lru_cache(maxsize=1024)
+def _program(fn, statics, sharding):
+    return jax.jit(functools.partial(fn, *statics), out_shardings=sharding)
+
+
+def is_tracing(*arrays):
+    """Whether a result computed from `arrays` would be a tracer."""
+    if any(isinstance(array, jax.core.Tracer) for array in arrays):
+        return True
+    try:
+        jax.sharding.get_mesh()
+    except ValueError:  # JAX does not tell inside `jit`.
+        return True
+    return False
+
+
+def constrain(x, sharding):
+    """Lays out a traced array.
+
+    Args:
+        x: A traced array.
+        sharding: A `jax.sharding.Sharding`, or `None` to leave it to JAX.
+
+    Returns:
+        The array.
+    """
+    if sharding is None:
+        return x
+    mesh = getattr(sharding, "mesh", None)
+    if mesh is not None and mesh.are_all_axes_explicit:
+        return jax.sharding.reshard(x, sharding)
+    return jax.lax.with_sharding_constraint(x, sharding)
+
+
+def as_host_data(array):
+    """Returns what a program on any devices of any process can be given.
+
+    Args:
+        array: A Python scalar, or an array that is small and not sharded.
+
+    Returns:
+        The scalar, or a NumPy array; typed PRNG keys stay as they are.
+    """
+    if not isinstance(array, jax.Array) or jax.dtypes.issubdtype(
+        array.dtype, jax.dtypes.prng_key
+    ):
+        return array
+    return np.asarray(array)

@@ -1,0 +1,101 @@
+"""Keeps one program to the bits of the same operations run one by one.
+
+Run eagerly, each JAX operation is a program of its own and rounds its result.
+In one program the compiler may contract `x * a + b` into a single rounding,
+reassociate constants, or keep more precision than a 16-bit type has.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend.core import Literal
+
+
+def unknown_zero():
+    """Returns a `uint32` zero that the compiler does not know to be one.
+
+    A constant is folded, and so is one behind `lax.optimization_barrier`,
+    which XLA removes before it generates code. It does not evaluate a loop.
+    """
+    return lax.fori_loop(
+        0, 2, lambda i, zero: zero * i.astype(np.uint32), jnp.uint32(0)
+    )
+
+
+def fence(x, zero):
+    """Makes the compiler round `x` to its dtype and go on from those bits.
+
+    The bits of `x` are combined with a zero that the compiler does not know,
+    so it can neither look through the operation nor drop it. That costs one
+    instruction for each element, and it fuses.
+
+    Args:
+        x: An array of any shape. Unless it is of a real floating-point dtype,
+            it is returned as it is.
+        zero: The result of `unknown_zero`.
+
+    Returns:
+        An array equal to `x` in all bits.
+    """
+    if not jnp.issubdtype(x.dtype, np.floating):
+        return x
+    unsigned = np.dtype(f"uint{8 * x.dtype.itemsize}")
+    bits = lax.bitcast_convert_type(x, unsigned)
+    return lax.bitcast_convert_type(bits ^ zero.astype(unsigned), x.dtype)
+
+
+def stepwise(fn):
+    """Makes a function round under `jit` as it does when it runs eagerly.
+
+    Args:
+        fn: A function of arrays that can be traced.
+
+    Returns:
+        A function of the same arguments, whose result has the structure of
+        that of `fn` and, inside `jit` too, the bits that `fn` gives outside.
+    """
+
+    def stepwise_fn(*args):
+        traced, shape = jax.make_jaxpr(fn, return_shape=True)(*args)
+        outputs = replay(traced.jaxpr, traced.consts, jax.tree.leaves(args))
+        return jax.tree.unflatten(jax.tree.structure(shape), outputs)
+
+    return stepwise_fn
+
+
+def replay(jaxpr, consts, inputs):
+    """Evaluates a traced function, rounding after each of its equations.
+
+    What eager JAX runs as one program, a jitted function such as
+    `jax.random.normal`, is one equation here.
+
+    Args:
+        jaxpr: A `jax.extend.core.Jaxpr`.
+        consts: The values of its constants, a list of arrays.
+        inputs: The values of its inputs, a list of arrays.
+
+    Returns:
+        The list of its outputs.
+    """
+    zero = unknown_zero()
+    values = dict(zip(jaxpr.constvars, consts))
+    values.update(zip(jaxpr.invars, inputs))
+
+    def read(atom):
+        return atom.val if isinstance(atom, Literal) else values[atom]
+
+    for equation in jaxpr.eqns:
+        primitive = equation.primitive
+        with equation.ctx.manager:
+            outputs = primitive.bind(
+                *map(read, equation.invars),
+                **primitive.get_bind_params(equation.params),
+            )
+            if not primitive.multiple_results:
+                outputs = [outputs]
+            outputs = [
+                fence(x, zero) if hasattr(x, "dtype") else x for x in outputs
+            ]
+        values.update(zip(equation.outvars, outputs))
+    return [read(atom) for atom in jaxpr.outvars]

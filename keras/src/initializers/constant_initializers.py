@@ -1,0 +1,35 @@
+"""Grafts: constant initializers take a layout."""
+
+from keras.src.backend.common.layout_support import layout_through_tracing
+
+
+class Constant:
+    __call__ = layout_through_tracing(__call__)
+
+
+class Zeros:
+    def __call__(self, shape, dtype=None, layout=None):
+        """Args:
+        layout: Optional. How to shard the tensor over devices: a
+            `keras.distribution.TensorLayout` or a layout of the backend.
+        """
+        dtype = standardize_dtype(dtype)
+        return ops.zeros(shape, dtype=dtype, layout=layout)
+
+
+class Ones:
+    def __call__(self, shape, dtype=None, layout=None):
+        """Args:
+        layout: Optional. How to shard the tensor over devices: a
+            `keras.distribution.TensorLayout` or a layout of the backend.
+        """
+        dtype = standardize_dtype(dtype)
+        return ops.ones(shape, dtype=dtype, layout=layout)
+
+
+class Identity:
+    __call__ = layout_through_tracing(__call__)
+
+
+class STFT:
+    __call__ = layout_through_tracing(__call__)

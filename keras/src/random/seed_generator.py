@@ -1,0 +1,5 @@
+from keras.src.backend.common.random_state_scope import (
+    suspending_random_state_scope,
+)
+
+global_seed_generator = suspending_random_state_scope(global_seed_generator)
