@@ -136,9 +136,10 @@ def test_status(run):
         if line.startswith("│")
     ]
     assert rows == [
-        ["keras/src/new.py", "new", ""],
-        ["keras/src/sizes.py", "replaces", "LARGE"],
-        ["keras/src/version.py", "adds", ""],
+        ["keras/src/new.py", "new"],
+        ["keras/src/sizes.py", "graft"],
+        ["LARGE", "replaces"],
+        ["keras/src/version.py", "graft"],
     ]
 
 

@@ -60,16 +60,12 @@ def status(composition, review):
 
     title = f"grafts on keras {composition.version}"
     table = Table(title=title)
-    for heading in ("file", "how", "definition"):
-        table.add_column(heading, overflow="fold")
-    rows = {path: [("new", "")] for path in composition.new}
-    for path, hooks in composition.hooks.items():
-        rows[path] = [(how, name) for name, (how, _) in hooks.items()]
-    for path, found in sorted(rows.items()):
-        first, *others = found or [("adds", "")]
-        table.add_row(path, *first)
-        for each in others:
-            table.add_row("", *each)
+    table.add_column("file and definition", overflow="fold")
+    table.add_column("how")
+    for path in sorted([*composition.new, *composition.hooks]):
+        table.add_row(path, "new" if path in composition.new else "graft")
+        for name, (how, _) in composition.hooks.get(path, {}).items():
+            table.add_row(f"  {name}", how)
     console = Console()
     console.print(table)
     lines = [f"conflict: {error}" for error in composition.errors]
