@@ -54,6 +54,18 @@ def pytest_configure(config):
     require_composed_keras()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol():
+    # One of upstream's tests clears the environment. Those after it start
+    # processes that need PATH and more.
+    before = dict(os.environ)
+    try:
+        return (yield)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 def in_tree(argument):
     """Turns a path below `keras/` into that of the composed module."""
     path = os.path.relpath(Path.cwd() / argument, ROOT)

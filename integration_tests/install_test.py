@@ -47,12 +47,14 @@ print(
 
 
 def run(*command, cwd):
-    """Runs a command as a user would, without what these tests run with."""
-    strange = {"PYTHONPATH", "XLA_FLAGS"}
+    """Runs a command as a user of JAX would, not as these tests run."""
+    environment = {**os.environ, "KERAS_BACKEND": "jax"}
+    environment.pop("PYTHONPATH", None)
+    environment.pop("XLA_FLAGS", None)
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
-        env={k: v for k, v in os.environ.items() if k not in strange},
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
