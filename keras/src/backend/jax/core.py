@@ -1,5 +1,6 @@
 """Grafts: every variable gets its first value on one road."""
 
+from keras.src.backend.jax import assignment
 from keras.src.backend.jax import initialization
 from keras.src.backend.jax import layouts
 
@@ -15,10 +16,45 @@ class JaxVariable:
         else:
             self._value = value
 
+    _convert_to_tensor = assignment.straight_from_host(_convert_to_tensor)
+
 
 if config.is_nnx_enabled():
 
     class NnxVariable:
+        def __init__(
+            self,
+            initializer,
+            shape=None,
+            dtype=None,
+            trainable=True,
+            autocast=True,
+            aggregation="none",
+            synchronization="auto",
+            name=None,
+            layout=None,
+            mutable=None,
+            **nnx_metadata,
+        ):
+            # NNX wants some value at once. The real one follows, in its
+            # layout, so a scalar stands in.
+            nnx_metadata["mutable"] = mutable is None or mutable
+            nnx.Variable.__init__(self, value=jnp.array(0.0), **nnx_metadata)
+            JaxVariable.__init__(
+                self,
+                initializer,
+                shape,
+                dtype,
+                trainable,
+                autocast,
+                aggregation,
+                synchronization,
+                name,
+                layout,
+            )
+            _set_raw_value(self, self._value)
+            stamp_with_enclosing_trace(self)
+
         del _initialize_with_initializer
 
 

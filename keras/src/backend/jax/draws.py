@@ -50,9 +50,29 @@ def randint(key, shape, dtype, minval, maxval, rounded=lambda x: x):
     return jax.random.randint(key, shape, minval, maxval, dtype)
 
 
+def bernoulli(key, shape, dtype, probability, rounded=lambda x: x):
+    return jax.random.bernoulli(key, probability, shape)
+
+
+def gamma(key, shape, dtype, alpha):
+    return jax.random.gamma(key, alpha, shape, dtype)
+
+
+def beta(key, shape, dtype, alpha, beta):
+    return jax.random.beta(key, alpha, beta, shape, dtype)
+
+
+def binomial(key, shape, dtype, counts, probabilities):
+    return jax.random.binomial(key, counts, probabilities, shape, dtype)
+
+
+# The samplers whose values depend, for each element, on the key and on the
+# element's flat index alone.
+_WITH_WINDOWS = (normal, truncated_normal, uniform, randint, bernoulli)
+
 # Without a layout, draws from this many elements on go by windows. The same
 # bits take less memory and time; below, there is nothing to gain.
-LARGE = 2**20
+LARGE = 2**14
 
 # The lengths that a small value is drawn in. A draw of 2**19 elements takes a
 # few milliseconds and a program some hundred to compile, so there are few.
@@ -78,28 +98,41 @@ def draw(sampler, shape, dtype, seed, params, layout=None):
     Raises:
         ValueError: If the layout does not fit the shape.
     """
-    dtype = np.dtype(dtype or floatx())
+    dtype = dtype or floatx()
     sharding = layouts.to_sharding(layout, shape)
-    key = seed if isinstance(seed, jax.Array) else draw_seed(seed)
+    key = draw_key(seed)
     birth = variable_being_born()
     if birth and sharding is None and birth.shape == tuple(shape):
         sharding = birth.sharding
-    is_traced = programs.is_tracing(key, *params)
+    if sharding is None and not birth and not _is_large(shape):
+        return sampler(key, shape, dtype, *params)
+
+    dtype = np.dtype(dtype)
     key_data = _threefry_key_data(key)
-    if key_data is None or not _has_windows(shape, dtype, params, sharding):
+    is_traced = programs.is_tracing(key, *params)
+    if (
+        sampler not in _WITH_WINDOWS
+        or key_data is None
+        or not _has_windows(shape, dtype, params, sharding)
+    ):
         if sharding is None:
             return sampler(key, shape, dtype, *params)
         way, key_data = _partitioned, key
     elif birth and not is_traced and is_small(shape):
         value = _cut_on_host(sampler, shape, dtype, key_data, params)
         return placement.place(value, sharding)
-    elif sharding is None and (is_traced or math.prod(shape) < LARGE):
-        # While it traces, XLA's partitioner may yet find out a layout.
+    elif sharding is None and is_traced:
+        # XLA's partitioner may yet find out a layout.
         return sampler(key, shape, dtype, *params)
     else:
         way = _windowed
     statics = (sampler, tuple(shape), dtype, sharding)
     return programs.run(way, statics, (key_data, *params), sharding)
+
+
+def draw_key(seed):
+    """Returns the JAX key that a seed stands for, as `draw` takes it."""
+    return seed if isinstance(seed, jax.Array) else draw_seed(seed)
 
 
 def _windowed(sampler, shape, dtype, sharding, key_data, *params):
@@ -135,13 +168,16 @@ def _windowed(sampler, shape, dtype, sharding, key_data, *params):
 
 def _draw_run(sampler, dtype, window, start, key_data, params, row):
     zero = rounding.unknown_zero()
-    return sampler(
+    values = sampler(
         windows.window_key(key_data, window, start, row, 0),
         (window.columns,),
         dtype,
         *[_unknown(param, dtype, zero) for param in params],
         rounded=lambda x: rounding.fence(x, zero),
     )
+    # Fused with a reshape, the loop would be over the dimensions of the array
+    # and, where the last one is short, seven times slower.
+    return rounding.separate(values, zero)
 
 
 def _unknown(param, dtype, zero):
@@ -202,6 +238,11 @@ def _threefry_key_data(key):
     elif jax.config.jax_default_prng_impl != threefry:
         return None
     return key if key.shape == (2,) else None
+
+
+def _is_large(shape):
+    known = all(isinstance(size, (int, np.integer)) for size in shape)
+    return known and math.prod(shape) >= LARGE
 
 
 def _has_windows(shape, dtype, params, sharding):

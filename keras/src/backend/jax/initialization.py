@@ -12,6 +12,7 @@ import math
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from keras.src.backend.common import global_state
@@ -31,6 +32,30 @@ _MAX_CONSTANT_BYTES = 2**20
 # Programs of initializers that are traced, by their text and sharding.
 _programs = {}
 _MAX_PROGRAMS = 256
+
+# Programs of initializers that are traced, by their text and sharding.
+_programs = {}
+_MAX_PROGRAMS = 256
+
+# JAX primitives that call back to Python.
+_CALLBACKS = {"pure_callback", "io_callback"}
+
+# JAX primitives that need a whole matrix.
+_FACTORIZATIONS = {
+    "cholesky",
+    "eig",
+    "eigh",
+    "geqp3",
+    "geqrf",
+    "hessenberg",
+    "householder_product",
+    "lu",
+    "qr",
+    "schur",
+    "svd",
+    "triangular_solve",
+    "tridiagonal",
+}
 
 _SCOPE = "jax_variable_being_born"
 
@@ -81,12 +106,12 @@ def initial_value(initializer, shape, dtype, layout=None, name=None):
         with _birth(shape, None):
             return _call(initializer, shape, dtype)
     value = _laid_out(initializer, shape, dtype, sharding)
-    if tuple(value.shape) != tuple(shape):
+    if np.shape(value) != tuple(shape):
         raise ValueError(
             "An initializer must return a value of the shape that it is "
             f"called with. Received: path='{name}', shape={tuple(shape)}, "
             f"layout={layout}, initializer={initializer}, whose value has "
-            f"shape={tuple(value.shape)}"
+            f"shape={np.shape(value)}"
         )
     order = layouts.memory_order(layout)
     return value if order is None else jax.device_put(value, layout)
@@ -192,61 +217,43 @@ def _traced(initializer, shape, dtype, sharding):
     except Exception:
         # Whatever it is that cannot be traced: if it is wrong eagerly too,
         # it is raised again here.
-        with _birth(shape, None), _on_host():
+        with _birth(shape, None), jax.default_device(_host()):
             value = _call(initializer, shape, dtype)
         return placement.place(value, sharding)
-    is_traced = isinstance(results[-1], jax.core.Tracer)
-    variables = [variable for variable, _ in scope.updates()]
-    if _belongs_on_host(traced.jaxpr, traced.consts):
-        with _on_host():
-            consts = [programs.as_host_data(const) for const in traced.consts]
-            outputs = jax.extend.core.jaxpr_as_fun(
-                jax.extend.core.ClosedJaxpr(traced.jaxpr, consts)
-            )()
+    value = results[-1]
+    is_traced = isinstance(value, jax.core.Tracer)
+    if np.shape(value) != tuple(shape):
+        return value  # For `initial_value` to refuse.
+    if device := _device_to_run_on(traced):
+        outputs = _run_on_one_device(traced, device)
         if is_traced:
             outputs[0] = placement.place(outputs[0], sharding)
     else:
-        outputs = _run(traced, [sharding] * is_traced, sharding)
-    states = outputs[is_traced:]
-    for variable, state in zip(variables, states):
+        outputs = _run_sharded(traced, is_traced, sharding)
+    for (variable, _), state in zip(scope.updates(), outputs[is_traced:]):
         variable.assign(np.asarray(state))
-    return outputs[0] if is_traced else placement.place(results[-1], sharding)
+    return outputs[0] if is_traced else placement.place(value, sharding)
 
 
-def _on_host():
-    return jax.default_device(jax.local_devices(backend="cpu")[0])
+def _run_sharded(traced, has_value, sharding):
+    """Runs a traced initializer as one program, laid out by `sharding`.
 
+    Returns its outputs: the value, if it `has_value`, and random states.
+    """
 
-def _belongs_on_host(jaxpr, consts):
-    """Whether a program would embed much host data or call back to Python."""
-    if any(const.nbytes > _MAX_CONSTANT_BYTES for const in consts):
-        return True
-    for equation in jaxpr.eqns:
-        name = equation.primitive.name
-        if name.endswith("callback") and name != "debug_callback":
-            return True
-    return any(
-        _belongs_on_host(inner, getattr(outer, "consts", ()))
-        for outer, inner in _inner_jaxprs(jaxpr)
-    )
+    def call(consts):
+        zero = rounding.unknown_zero()
+        return rounding.replay(
+            traced.jaxpr, consts, [], each=lambda x: rounding.fence(x, zero)
+        )
 
-
-def _inner_jaxprs(jaxpr):
-    for equation in jaxpr.eqns:
-        for param in jax.tree.leaves(list(equation.params.values())):
-            if hasattr(param, "eqns"):
-                yield param, param
-            elif hasattr(getattr(param, "jaxpr", None), "eqns"):
-                yield param, param.jaxpr
-
-
-def _run(traced, value_shardings, sharding):
-    states = len(traced.out_avals) - len(value_shardings)
+    states = len(traced.out_avals) - has_value
     program = jax.jit(
-        functools.partial(rounding.replay, traced.jaxpr, inputs=[]),
-        out_shardings=value_shardings + [layouts.replicated(sharding)] * states,
+        call,
+        out_shardings=[sharding] * has_value
+        + [layouts.replicated(sharding)] * states,
     )
-    consts = [programs.as_host_data(const) for const in traced.consts]
+    consts = [programs.as_input(const, sharding) for const in traced.consts]
     lowered = program.lower(consts)
     # Layers make initializers of their own, so many an initializer is another
     # object with the same program.
@@ -256,3 +263,48 @@ def _run(traced, value_shardings, sharding):
             _programs.clear()
         _programs[key] = lowered.compile()
     return _programs[key](consts)
+
+
+def _run_on_one_device(traced, device):
+    """Runs a traced initializer one operation at a time."""
+
+    def gathered(x):
+        is_spread = isinstance(x, jax.Array) and len(x.sharding.device_set) > 1
+        return jnp.asarray(np.asarray(x)) if is_spread else x
+
+    with jax.default_device(device):
+        consts = [np.asarray(const) for const in traced.consts]
+        return rounding.replay(traced.jaxpr, consts, [], each=gathered)
+
+
+def _device_to_run_on(traced):
+    """The one device that a traced initializer has to run on, or `None`.
+
+    Host data that it closes over should not become constants of a program,
+    and a call back to Python takes whole arrays: both are for the host. A
+    matrix factorization is not partitioned by XLA, which would do all of it
+    on each device; it runs where it would without a layout.
+    """
+    names, has_big_constants = set(), False
+    pending = [(traced.jaxpr, traced.consts)]
+    while pending:
+        jaxpr, consts = pending.pop()
+        has_big_constants |= any(c.nbytes > _MAX_CONSTANT_BYTES for c in consts)
+        names.update(equation.primitive.name for equation in jaxpr.eqns)
+        pending.extend(_inner_jaxprs(jaxpr))
+    if has_big_constants or names & _CALLBACKS:
+        return _host()
+    return jax.devices()[0] if names & _FACTORIZATIONS else None
+
+
+def _inner_jaxprs(jaxpr):
+    """The functions that a traced function calls, with their constants."""
+    for equation in jaxpr.eqns:
+        for param in jax.tree.leaves(list(equation.params.values())):
+            inner = getattr(param, "jaxpr", param)
+            if hasattr(inner, "eqns"):
+                yield inner, getattr(param, "consts", ())
+
+
+def _host():
+    return jax.local_devices(backend="cpu")[0]

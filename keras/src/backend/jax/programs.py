@@ -30,7 +30,7 @@ def run(fn, statics, arrays, sharding=None):
     mesh = getattr(sharding, "mesh", None)
     # Another mesh may be in context, and JAX lets no function use two.
     with jax.set_mesh(mesh) if mesh is not None else contextlib.nullcontext():
-        arrays = [as_host_data(array) for array in arrays]
+        arrays = [as_input(array, sharding) for array in arrays]
         return _program(fn, statics, sharding)(*arrays)
 
 
@@ -68,17 +68,22 @@ def constrain(x, sharding):
     return jax.lax.with_sharding_constraint(x, sharding)
 
 
-def as_host_data(array):
-    """Returns what a program on any devices of any process can be given.
+def as_input(array, sharding):
+    """Returns what a program on the devices of a sharding can be given.
 
     Args:
-        array: A Python scalar, or an array that is small and not sharded.
+        array: A Python scalar, an array on these devices, or a small array
+            on any others, which is the same in each process.
+        sharding: A `jax.sharding.Sharding`.
 
     Returns:
-        The scalar, or a NumPy array; typed PRNG keys stay as they are.
+        The scalar or array, as a NumPy array if it was on other devices.
     """
-    if not isinstance(array, jax.Array) or jax.dtypes.issubdtype(
-        array.dtype, jax.dtypes.prng_key
-    ):
+    if not isinstance(array, jax.Array):
         return array
+    if array.sharding.device_set == sharding.device_set:
+        return array
+    if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+        data = as_input(jax.random.key_data(array), sharding)
+        return jax.random.wrap_key_data(data, impl=jax.random.key_impl(array))
     return np.asarray(array)
