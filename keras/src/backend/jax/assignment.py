@@ -1,0 +1,66 @@
+"""How host data gets into a variable of the JAX backend."""
+
+import functools
+
+import jax
+
+from keras.src.backend.common import global_state
+from keras.src.backend.common.h5_array import H5Array
+from keras.src.backend.common.stateless_scope import in_stateless_scope
+from keras.src.backend.jax import layouts
+from keras.src.backend.jax import placement
+from keras.src.backend.jax import programs
+
+
+def straight_from_host(convert):
+    """Decorates `_convert_to_tensor` of variables.
+
+    Host data becomes an array in the layout of the variable at once, instead
+    of a whole one on the default device that is split afterwards.
+
+    Args:
+        convert: A method `_convert_to_tensor(self, value, dtype=None)`.
+
+    Returns:
+        A method of the same arguments.
+    """
+
+    @functools.wraps(convert)
+    def _convert_to_tensor(self, value, dtype=None):
+        if isinstance(value, jax.Array) or not _is_to_be_placed(self, value):
+            return convert(self, value, dtype)
+        host_data = placement.as_host_data(value, dtype)
+        if host_data is None:
+            return convert(self, value, dtype)
+        if self._shape is None:
+            # The variable is being made of this value. What layout it has
+            # may be up to the distribution, which asks for its shape.
+            self._shape = tuple(host_data.shape)
+            self._initialize_layout()
+        if tuple(host_data.shape) != tuple(self._shape):
+            # Nothing to send. `assign` says what is wrong with the shape.
+            return jax.ShapeDtypeStruct(host_data.shape, self._dtype)
+        return _place(self, host_data, dtype)
+
+    return _convert_to_tensor
+
+
+def _is_to_be_placed(variable, value):
+    if in_stateless_scope() or programs.is_tracing():
+        return False
+    if variable._layout is not None or isinstance(value, H5Array):
+        return True
+    distribution = global_state.get_global_attribute("distribution")
+    return variable._shape is None and distribution is not None
+
+
+def _place(variable, value, dtype):
+    sharding = layouts.to_sharding(variable._layout, value.shape, variable.path)
+    try:
+        return placement.place(value, sharding, dtype)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"Cannot assign a value of this dtype: {error} "
+            f"Received: path='{variable.path}', shape={value.shape}, "
+            f"dtype={value.dtype}, variable dtype={dtype}"
+        ) from error
