@@ -47,38 +47,61 @@ class H5Array:
     def ndim(self):
         return len(self.shape)
 
-    def read(self, index, out):
-        """Reads a part, cast to the dtype of where it goes.
+    def read(self, parts):
+        """Reads parts, each cast to the dtype of where it goes.
 
         Args:
-            index: A tuple of slices, one for each dimension.
-            out: A C-contiguous NumPy array of the shape of the part.
+            parts: A list of pairs: a part of the array, a tuple with a slice
+                for each dimension, and the C-contiguous NumPy array of its
+                shape to read it into.
 
         Raises:
             OSError: If the file cannot be read, with the names of the file
                 and of the dataset.
         """
-        if out.size == 0:
-            return
-        starts = [part.indices(n)[0] for part, n in zip(index, self.shape)]
+        parts = [
+            (tuple(map(_bounds, index, self.shape)), out)
+            for index, out in parts
+            if out.size
+        ]
         try:
             with self._opened() as dataset:
-                if self.dtype == out.dtype:
-                    _read(dataset, index, out)
+                if len(parts) > 1 and _is_box(parts):
+                    # One pass over what is contiguous in the file.
+                    self._read_blocks(dataset, _box(parts), parts)
                     return
-                for block in _blocks(out.shape, self.dtype.itemsize):
-                    stored = np.empty(out[block].shape, self.dtype)
-                    _read(dataset, _shifted(block, starts), stored)
-                    np.copyto(out[(*block, ...)], stored, casting="unsafe")
+                for part, out in parts:
+                    if self.dtype == out.dtype:
+                        _read(dataset, part, out)
+                    else:
+                        self._read_blocks(dataset, part, [(part, out)])
         except OSError as error:
             raise OSError(
                 f"Could not read dataset '{self._name}' of the file "
                 f"'{self._filename}': {error}"
             ) from error
 
+    def _read_blocks(self, dataset, box, parts):
+        for block in _blocks(box, self.dtype.itemsize):
+            stored = np.empty(
+                [stop - start for start, stop in block], self.dtype
+            )
+            _read(dataset, block, stored)
+            for part, out in parts:
+                common = [
+                    (max(a, c), min(b, d))
+                    for (a, b), (c, d) in zip(block, part)
+                ]
+                if all(start < stop for start, stop in common):
+                    np.copyto(
+                        out[_slices(common, part)],
+                        stored[_slices(common, block)],
+                        casting="unsafe",
+                    )
+
     def __array__(self, dtype=None, copy=None):
         out = np.empty(self.shape, self.dtype if dtype is None else dtype)
-        self.read((slice(None),) * self.ndim, out)
+        self.read([((slice(None),) * self.ndim, out)])
         return out
 
     @contextlib.contextmanager
@@ -90,7 +113,7 @@ class H5Array:
                 yield file[self._name]
 
 
-def open_h5(path):
+def open_h5(path, file=None):
     """Opens an HDF5 file to read parts of its datasets.
 
     By default HDF5 reads 64 kB wherever it needs a few bytes, which adds up
@@ -98,51 +121,73 @@ def open_h5(path):
 
     Args:
         path: The path of the file.
+        file: A binary file object to read instead of the file at `path`.
 
     Returns:
         An `h5py.File`.
     """
     if _DRIVER not in h5py.registered_drivers():
         h5py.register_driver(_DRIVER, _read_exactly)
-    return h5py.File(path, "r", driver=_DRIVER)
+    return h5py.File(path, "r", driver=_DRIVER, file=file)
 
 
-def _read_exactly(access):
+def _read_exactly(access, file=None):
     access.set_sieve_buf_size(0)
+    if file is not None:
+        access.set_fileobj_driver(h5py.h5fd.fileobj_driver, file)
 
 
-def _read(dataset, index, out):
+def _read(dataset, part, out):
     # HDF5 knows some dtypes only as so many bytes. A view of these has the
     # dtype that the dataset has.
     raw = out if out.dtype == dataset.dtype else out.view(dataset.dtype)
     if out.ndim:
-        dataset.read_direct(raw, index)
+        dataset.read_direct(raw, tuple(slice(*bounds) for bounds in part))
     else:
         raw[...] = dataset[()]
 
 
-def _blocks(shape, itemsize):
-    """Cuts an array into contiguous blocks of about `_BLOCK_BYTES`."""
-    axis = next((i for i, n in enumerate(shape) if n > 1), len(shape))
-    outer, inner = shape[:axis], shape[axis + 1 :]
-    outer = tuple(slice(0, n) for n in outer)
-    if axis == len(shape):
-        yield outer
+def _bounds(rows, size):
+    start, stop, _ = rows.indices(size)
+    return start, stop
+
+
+def _box(parts):
+    """The bounds of the smallest part that contains all of these."""
+    return [
+        (min(start for start, _ in axis), max(stop for _, stop in axis))
+        for axis in zip(*(part for part, _ in parts))
+    ]
+
+
+def _is_box(parts):
+    """Whether parts that do not overlap leave no gap between them."""
+    size = math.prod(stop - start for start, stop in _box(parts))
+    return size == sum(out.size for _, out in parts)
+
+
+def _slices(part, origin):
+    """The indices of a part in an array that starts at `origin`."""
+    return *(
+        slice(start - first, stop - first)
+        for (start, stop), (first, _) in zip(part, origin)
+    ), ...
+
+
+def _blocks(part, itemsize):
+    """Cuts a part into parts of about `_BLOCK_BYTES`, in their order."""
+    axis = next((i for i, (a, b) in enumerate(part) if b - a > 1), len(part))
+    outer, inner = part[:axis], part[axis + 1 :]
+    if axis == len(part):
+        yield part
         return
-    row = itemsize * math.prod(inner)
+    row = itemsize * math.prod(stop - start for start, stop in inner)
     step = max(1, _BLOCK_BYTES // row)
-    for start in range(0, shape[axis], step):
-        rows = slice(start, min(start + step, shape[axis]))
+    first, last = part[axis]
+    for start in range(first, last, step):
+        rows = (start, min(start + step, last))
         if row <= _BLOCK_BYTES:
-            yield *outer, rows, *(slice(0, n) for n in inner)
+            yield [*outer, rows, *inner]
         else:
             for block in _blocks(inner, itemsize):
-                yield *outer, rows, *block
-
-
-def _shifted(block, starts):
-    """A block of a part, as a block of the whole array."""
-    return tuple(
-        slice(start + rows.start, start + rows.stop)
-        for rows, start in zip(block, starts)
-    )
+                yield [*outer, rows, *block]

@@ -35,7 +35,7 @@ class H5ArrayTest(testing.TestCase):
         try:
             with h5_array.open_h5(path) as file:
                 out = np.empty(array[index].shape, dtype)
-                h5_array.H5Array(file["a"]).read(index, out)
+                h5_array.H5Array(file["a"]).read([(index, out)])
         finally:
             h5_array._BLOCK_BYTES = usual
         np.testing.assert_array_equal(out, array[index].astype(dtype))
@@ -78,7 +78,7 @@ class H5ArrayTest(testing.TestCase):
         with h5_array.open_h5(path) as file:
             stored = h5_array.H5Array(file["a"])
             before = bytes_read()
-            stored.read((slice(0, 512), slice(16, 24)), out)
+            stored.read([((slice(0, 512), slice(16, 24)), out)])
             count = bytes_read() - before
         np.testing.assert_array_equal(out, array[:, 16:24])
         self.assertLess(count, 1.1 * out.nbytes + 4096)

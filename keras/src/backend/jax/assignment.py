@@ -3,10 +3,12 @@
 import functools
 
 import jax
+import numpy as np
 
 from keras.src.backend.common import global_state
 from keras.src.backend.common.h5_array import H5Array
 from keras.src.backend.common.stateless_scope import in_stateless_scope
+from keras.src.backend.jax import deferral
 from keras.src.backend.jax import layouts
 from keras.src.backend.jax import placement
 from keras.src.backend.jax import programs
@@ -32,6 +34,9 @@ def straight_from_host(convert):
         host_data = placement.as_host_data(value, dtype)
         if host_data is None:
             return convert(self, value, dtype)
+        if _is_deferred(self, host_data):
+            _check_dtype(self, host_data)
+            return host_data
         if self._shape is None:
             # The variable is being made of this value. What layout it has
             # may be up to the distribution, which asks for its shape.
@@ -43,6 +48,52 @@ def straight_from_host(convert):
         return _place(self, host_data, dtype)
 
     return _convert_to_tensor
+
+
+def transactional(assign):
+    """Decorates `_direct_assign` of variables.
+
+    While a model is loaded, what it is assigned from a file is read when all
+    of the file turned out to fit, or when something reads the variable.
+
+    Args:
+        assign: A method `_direct_assign(self, value)`.
+
+    Returns:
+        A method of the same arguments.
+    """
+
+    @functools.wraps(assign)
+    def _direct_assign(self, value):
+        loading = deferral.current_loading()
+        if loading is None:
+            return assign(self, value)
+        if _is_deferred(self, value):
+            loading.defer(
+                self, lambda: assign(self, _place(self, value, self._dtype))
+            )
+        else:
+            loading.keep(self)
+            assign(self, value)
+
+    return _direct_assign
+
+
+def _is_deferred(variable, value):
+    return (
+        isinstance(value, H5Array)
+        and variable._shape is not None
+        and deferral.current_loading() is not None
+        and deferral.can_defer()
+    )
+
+
+def _check_dtype(variable, value):
+    if (
+        not jax.dtypes.issubdtype(value.dtype, np.number)
+        and value.dtype != bool
+    ):
+        raise _cast_error(variable, value, TypeError("It is no number."))
 
 
 def _is_to_be_placed(variable, value):
@@ -59,8 +110,12 @@ def _place(variable, value, dtype):
     try:
         return placement.place(value, sharding, dtype)
     except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"Cannot assign a value of this dtype: {error} "
-            f"Received: path='{variable.path}', shape={value.shape}, "
-            f"dtype={value.dtype}, variable dtype={dtype}"
-        ) from error
+        raise _cast_error(variable, value, error) from error
+
+
+def _cast_error(variable, value, error):
+    return type(error)(
+        "A variable can only be assigned what its dtype can be cast from. "
+        f"Received: path='{variable.path}', dtype={variable._dtype}, "
+        f"value of shape={tuple(value.shape)}, dtype={value.dtype}. {error}"
+    )

@@ -1,6 +1,7 @@
 """Grafts: every variable gets its first value on one road."""
 
 from keras.src.backend.jax import assignment
+from keras.src.backend.jax import deferral
 from keras.src.backend.jax import initialization
 from keras.src.backend.jax import layouts
 
@@ -16,6 +17,10 @@ class JaxVariable:
         else:
             self._value = value
 
+    _initialize_with_initializer = deferral.initialized_later(
+        _initialize_with_initializer
+    )
+    _direct_assign = assignment.transactional(_direct_assign)
     _convert_to_tensor = assignment.straight_from_host(_convert_to_tensor)
 
 

@@ -36,19 +36,24 @@ def place(value, sharding, dtype=None):
     if not isinstance(value, H5Array):
         value = np.asarray(value)
     dtype = jax.dtypes.canonicalize_dtype(dtype or value.dtype)
+    whole = (slice(None),) * value.ndim
     if sharding is None:
-        return jax.device_put(_part(value, (slice(None),) * value.ndim, dtype))
-    parts = {}  # A replica shares the part of the first one.
-
-    def part(index):
-        key = tuple((rows.start, rows.stop) for rows in index)
-        if key not in parts:
-            parts[key] = _part(value, index, dtype)
-        return parts[key]
-
+        return jax.device_put(_copy_parts(value, [whole], dtype)[0])
+    # Devices that hold the same part share one copy of it.
+    indices = sharding.addressable_devices_indices_map(value.shape).values()
+    indices = {_key(index, value.shape): index for index in indices}
+    parts = _copy_parts(value, list(indices.values()), dtype)
+    parts = dict(zip(indices, parts))
     return jax.make_array_from_callback(
-        value.shape, sharding, part, dtype=dtype
+        value.shape,
+        sharding,
+        lambda index: parts[_key(index, value.shape)],
+        dtype=dtype,
     )
+
+
+def _key(index, shape):
+    return tuple(rows.indices(size) for rows, size in zip(index, shape))
 
 
 def distribute(tensor, layout):
@@ -130,18 +135,22 @@ def _from_dlpack(value):
         return None
 
 
-def _part(value, index, dtype):
-    """Copies a part of host data, cast to a dtype.
+def _copy_parts(value, indices, dtype):
+    """Copies parts of host data, cast to a dtype.
 
-    It is always a copy, since JAX goes on using the memory that it is given.
+    They are always copies, since JAX goes on using the memory it is given.
     """
-    bounds = [rows.indices(n) for rows, n in zip(index, value.shape)]
-    part = _aligned_empty([stop - start for start, stop, _ in bounds], dtype)
+    parts = []
+    for index in indices:
+        bounds = _key(index, value.shape)
+        shape = [stop - start for start, stop, _ in bounds]
+        parts.append((index, _aligned_empty(shape, dtype)))
     if isinstance(value, H5Array):
-        value.read(index, part)
+        value.read(parts)
     else:
-        np.copyto(part, value[index], casting="unsafe")
-    return part
+        for index, part in parts:
+            np.copyto(part, value[index], casting="unsafe")
+    return [part for _, part in parts]
 
 
 def _aligned_empty(shape, dtype):

@@ -1,0 +1,191 @@
+"""Values of variables that are made when they are read, or all together.
+
+While a model is loaded, what its variables are assigned from a file is not
+read at once, and neither are random initial values drawn that the file will
+overwrite. If something is wrong with the file, every variable still has the
+value that it had before.
+"""
+
+import contextlib
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from keras.src.backend import config
+from keras.src.backend.common import global_state
+from keras.src.backend.common.symbolic_scope import in_symbolic_scope
+from keras.src.backend.jax import programs
+
+_SCOPE = "jax_loading"
+
+
+def current_loading():
+    """Returns the `Loading` that is in progress in this thread, or `None`."""
+    return global_state.get_global_attribute(_SCOPE)
+
+
+class Loading:
+    """Variables get their new values all together or not at all.
+
+    As a context manager it is in progress for the thread. It ends with the
+    new values if nothing is raised, else with the values before. One inside
+    another becomes part of that.
+
+    Args:
+        initial: Whether the values that variables start with are deferred
+            too. They must be values that do not depend on when they are made.
+    """
+
+    def __init__(self, initial=False):
+        self.initial = initial
+        self._deferred = {}
+        self._replaced = {}
+
+    def __enter__(self):
+        self._outer = current_loading()
+        if self._outer is not None:
+            return self._outer
+        global_state.set_global_attribute(_SCOPE, self)
+        return self
+
+    def __exit__(self, error, *_):
+        if self._outer is not None:
+            return
+        try:
+            if error is not None:
+                self.abandon()
+            self.settle()
+        finally:
+            global_state.set_global_attribute(_SCOPE, None)
+
+    def defer(self, variable, assign):
+        """Lets `assign()` give `variable` its value, later on."""
+        if not _is_deferred(variable):
+            variable.__class__ = _deferred_class(type(variable))
+        variable._assign_deferred = assign
+        self._deferred[id(variable)] = variable
+
+    def keep(self, variable):
+        """Remembers the value of a variable that is about to get another."""
+        before = vars(variable).get("_value")
+        if before is not None:
+            self._replaced.setdefault(id(variable), (variable, before))
+
+    def settle(self):
+        """Makes the values that are still deferred."""
+        self._replaced.clear()
+        # From here on, old values are not kept.
+        global_state.set_global_attribute(_SCOPE, None)
+        try:
+            for key in list(self._deferred):
+                variable = self._deferred.pop(key)
+                if _is_deferred(variable):
+                    _settle(variable)
+        finally:
+            global_state.set_global_attribute(_SCOPE, self)
+
+    def abandon(self):
+        """Gives variables the values back that they had before."""
+        for variable in self._deferred.values():
+            if _is_deferred(variable) and "_value" in vars(variable):
+                _restore_class(variable)
+        self._deferred.clear()
+        for variable, before in self._replaced.values():
+            variable._value = before
+        self._replaced.clear()
+
+
+def initialized_later(initialize):
+    """Decorates `_initialize_with_initializer` of variables.
+
+    Args:
+        initialize: A method `_initialize_with_initializer(self, initializer)`.
+
+    Returns:
+        A method of the same arguments. While a model is loaded it defers
+        what a file may overwrite.
+    """
+
+    @functools.wraps(initialize)
+    def _initialize_with_initializer(self, initializer):
+        loading = current_loading()
+        if (
+            loading is not None
+            and loading.initial
+            and can_defer()
+            and self._shape
+            and _is_independent(initializer)
+        ):
+            # Which layout it has is up to the distribution as it is now.
+            self._initialize_layout()
+            loading.defer(self, lambda: initialize(self, initializer))
+        else:
+            initialize(self, initializer)
+
+    return _initialize_with_initializer
+
+
+def _is_independent(initializer):
+    """Whether it does not matter when an initializer is called."""
+    module = type(initializer).__module__
+    seed = getattr(initializer, "seed", 0)
+    return module.startswith("keras.src.initializers.") and isinstance(
+        seed, int
+    )
+
+
+def can_defer():
+    """Whether the values of variables can be made later.
+
+    NNX keeps them where it wants to find them.
+    """
+    return not config.is_nnx_enabled()
+
+
+@functools.cache
+def _deferred_class(base):
+    """The class of variables of a class while their value is deferred.
+
+    Its `_value` hides the one before in the instance.
+    """
+    return type(
+        base.__name__,
+        (base,),
+        {"_value": property(_read, _overwrite), "_is_deferred": True},
+    )
+
+
+def _is_deferred(variable):
+    return getattr(type(variable), "_is_deferred", False)
+
+
+def _read(variable):
+    if in_symbolic_scope():
+        # Only the shape and the dtype count.
+        return jnp.zeros(variable._shape, variable._dtype)
+    loading = current_loading()
+    if loading is not None:
+        loading.keep(variable)
+    _settle(variable)
+    return variable._value
+
+
+def _overwrite(variable, value):
+    _restore_class(variable)
+    variable._value = value
+
+
+def _settle(variable):
+    assign = variable._assign_deferred
+    _restore_class(variable)
+    scope = contextlib.nullcontext()
+    if programs.is_tracing():
+        scope = jax.ensure_compile_time_eval()
+    with scope:
+        assign()
+
+
+def _restore_class(variable):
+    del variable._assign_deferred
+    variable.__class__ = type(variable).__base__
