@@ -143,7 +143,7 @@ def _fits(dimensions):
 def _parts_that_fit(size):
     """The least number of equal parts of `size` elements that are runs."""
     fewest = size // _MAX_RUN + 1
-    parts = (n for n in range(fewest, 1024 * fewest) if size % n == 0)
+    parts = (n for n in range(fewest, fewest + 4096) if size % n == 0)
     return next(parts, None)
 
 
