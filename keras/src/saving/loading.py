@@ -46,6 +46,9 @@ def all_or_nothing(load_state):
                 return load_state(saveable, weights_store, *args, **kwargs)
             with _naming_file(weights_store), _loading() as loading:
                 load_state(saveable, weights_store, *args, **kwargs)
+                error = getattr(weights_store, "open_error", None)
+                if error is not None:
+                    raise error
                 if kwargs.get("failed_saveables"):
                     _name_file_in(kwargs["error_msgs"], weights_store)
                     if not kwargs.get("skip_mismatch"):
@@ -134,16 +137,24 @@ def reading_parts(get_h5_file):
         is_path = isinstance(path_or_io, (str, pathlib.Path))
         if (mode or self.mode) != "r" or not is_path or backend() != "jax":
             return get_h5_file(self, path_or_io, mode)
-        with _naming(path_or_io):
-            if self.archive is None:
-                return open_h5(path_or_io)
-            member = stored_member(self.archive, str(path_or_io))
-            if member is None:
-                return get_h5_file(self, path_or_io, mode)
-            self.io_file = member
-            return open_h5(path_or_io, member)
+        try:
+            with _naming(path_or_io):
+                return _open_parts(self, path_or_io)
+        except OSError as error:
+            # A store without an open file counts as none, and what it should
+            # have loaded would be skipped.
+            self.open_error = error
+            raise
 
     return _get_h5_file
+
+
+def _open_parts(store, path):
+    if store.archive is None:
+        return open_h5(path)
+    member = stored_member(store.archive, str(path))
+    store.io_file = member or store.archive.open(str(path), "r")
+    return open_h5(path, store.io_file)
 
 
 def unless_read_in_place(is_memory_sufficient):
@@ -239,17 +250,34 @@ def stored_member(archive, name):
     return _Member(archive.fp, start, info.file_size)
 
 
+def naming_its_file(load_weights):
+    """Decorates `load_weights_only` to name the file in errors that lack it.
+
+    Args:
+        load_weights: The function `load_weights_only(model, filepath, ...)`.
+
+    Returns:
+        A function of the same arguments.
+    """
+
+    @functools.wraps(load_weights)
+    def load_weights_only(model, filepath, *args, **kwargs):
+        with _naming(filepath):
+            return load_weights(model, filepath, *args, **kwargs)
+
+    return load_weights_only
+
+
 @contextlib.contextmanager
 def _naming(file):
-    """Adds the name of a file to errors of HDF5 that lack it."""
     try:
         yield
     except FileNotFoundError:
         raise
-    except OSError as error:
+    except (OSError, zipfile.BadZipFile) as error:
         if str(file) in str(error):
             raise
-        raise OSError(f"Could not open the file '{file}': {error}") from error
+        raise type(error)(f"Could not read '{file}': {error}") from error
 
 
 def _file_of(store):
