@@ -7,6 +7,8 @@ from keras.src.backend.jax import layouts
 
 
 class JaxVariable:
+    _initialize_layout = initialization.layout_checked(_initialize_layout)
+
     def _initialize_with_initializer(self, initializer):
         self._initialize_layout()
         value = initialization.initial_value(

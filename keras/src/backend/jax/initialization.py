@@ -12,50 +12,19 @@ import math
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jax.experimental.layout import Format
+from jax.extend.core import get_opaque_trace_state
 
 from keras.src.backend.common import global_state
-from keras.src.backend.common.random_state_scope import RandomStateScope
 from keras.src.backend.jax import layouts
 from keras.src.backend.jax import placement
 from keras.src.backend.jax import programs
-from keras.src.backend.jax import rounding
+from keras.src.backend.jax import tracing
 
 # Up to this many elements, a value costs less to make on the host and to send
 # than a program of its own costs to compile, even if it runs just once.
-SMALL = 2**22
-
-# A program is not given more bytes of constants than this.
-_MAX_CONSTANT_BYTES = 2**20
-
-# Programs of initializers that are traced, by their text and sharding.
-_programs = {}
-_MAX_PROGRAMS = 256
-
-# Programs of initializers that are traced, by their text and sharding.
-_programs = {}
-_MAX_PROGRAMS = 256
-
-# JAX primitives that call back to Python.
-_CALLBACKS = {"pure_callback", "io_callback"}
-
-# JAX primitives that need a whole matrix.
-_FACTORIZATIONS = {
-    "cholesky",
-    "eig",
-    "eigh",
-    "geqp3",
-    "geqrf",
-    "hessenberg",
-    "householder_product",
-    "lu",
-    "qr",
-    "schur",
-    "svd",
-    "triangular_solve",
-    "tridiagonal",
-}
+SMALL = 2**20
 
 _SCOPE = "jax_variable_being_born"
 
@@ -66,15 +35,47 @@ class Birth(NamedTuple):
     Attributes:
         shape: Its shape, a tuple of integers.
         sharding: Its `jax.sharding.Sharding`, or `None`.
+        trace: What JAX was tracing when its initializer was called.
     """
 
     shape: tuple
     sharding: object
+    trace: object
 
 
 def variable_being_born():
-    """Returns the `Birth` that is in progress in this thread, or `None`."""
-    return global_state.get_global_attribute(_SCOPE)
+    """Returns the `Birth` that is in progress in this thread, or `None`.
+
+    Inside a function that the initializer jits, it has no sharding: JAX keeps
+    what it traced there for the next call, which may be for another variable.
+    """
+    birth = global_state.get_global_attribute(_SCOPE)
+    if birth is None or birth.sharding is None:
+        return birth
+    if birth.trace == get_opaque_trace_state():
+        return birth
+    return birth._replace(sharding=None)
+
+
+def layout_checked(initialize_layout):
+    """Decorates `_initialize_layout` of variables.
+
+    Whatever the layout is, it fits the shape from then on, and has its mesh:
+    what is in context when the variable is assigned no longer matters.
+
+    Args:
+        initialize_layout: A method without arguments that sets `self._layout`.
+
+    Returns:
+        Such a method.
+    """
+
+    @functools.wraps(initialize_layout)
+    def _initialize_layout(self):
+        initialize_layout(self)
+        self._layout = layouts.with_mesh(self._layout, self._shape, self.path)
+
+    return _initialize_layout
 
 
 def is_small(shape):
@@ -105,7 +106,7 @@ def initial_value(initializer, shape, dtype, layout=None, name=None):
     if sharding is None:
         with _birth(shape, None):
             return _call(initializer, shape, dtype)
-    value = _laid_out(initializer, shape, dtype, sharding)
+    value = _made_for(initializer, shape, dtype, sharding)
     if np.shape(value) != tuple(shape):
         raise ValueError(
             "An initializer must return a value of the shape that it is "
@@ -113,32 +114,52 @@ def initial_value(initializer, shape, dtype, layout=None, name=None):
             f"layout={layout}, initializer={initializer}, whose value has "
             f"shape={np.shape(value)}"
         )
-    order = layouts.memory_order(layout)
-    return value if order is None else jax.device_put(value, layout)
-
-
-def _laid_out(initializer, shape, dtype, sharding):
-    takes_layout = "layout" in _parameters(initializer)
-    if takes_layout and _is_built_in(initializer):
-        with _birth(shape, sharding):
-            return _call(initializer, shape, dtype, layout=sharding)
     if programs.is_tracing():
-        layout = {"layout": sharding} if takes_layout else {}
+        return placement.distribute(value, sharding)
+    value = _spread(value, sharding)
+    order = layouts.memory_order(layout)
+    if order is None:
+        return value
+    return jax.device_put(value, Format(order, sharding))
+
+
+def _made_for(initializer, shape, dtype, sharding):
+    """Calls an initializer for what will be laid out by `sharding`.
+
+    Returns:
+        The value, which can still be anywhere if it is small or if it could
+        only be made as a whole.
+    """
+    if "layout" in _parameters(initializer):
+        if _is_built_in(initializer):
+            with programs.no_mesh(), _birth(shape, sharding):
+                return _call(initializer, shape, dtype, layout=sharding)
+        value = _with_explicit_layout(initializer, shape, dtype, sharding)
+        if value is not None:
+            return value
+        initializer = functools.partial(initializer, layout=None)
+    if programs.is_tracing():
         with _birth(shape, sharding):
-            return _call(initializer, shape, dtype, **layout)
-    if takes_layout:
-        return _with_explicit_layout(initializer, shape, dtype, sharding)
+            return _call(initializer, shape, dtype)
     if is_small(shape):
-        with _birth(shape, None):
-            value = _call(initializer, shape, dtype)
+        return _as_a_whole(initializer, shape, dtype)
+    return _by_tracing(initializer, shape, dtype, sharding)
+
+
+def _spread(value, sharding):
+    """Lays out the value of an initializer, which may be anywhere."""
+    if hasattr(value, "__jax_array__"):
+        value = value.__jax_array__()
+    if not isinstance(value, jax.Array) or len(value.sharding.device_set) == 1:
         return placement.place(value, sharding)
-    return _traced(initializer, shape, dtype, sharding)
+    return jax.device_put(value, sharding)
 
 
 @contextlib.contextmanager
 def _birth(shape, sharding):
     outer = variable_being_born()
-    global_state.set_global_attribute(_SCOPE, Birth(tuple(shape), sharding))
+    birth = Birth(tuple(shape), sharding, get_opaque_trace_state())
+    global_state.set_global_attribute(_SCOPE, birth)
     try:
         yield
     finally:
@@ -154,10 +175,12 @@ def _parameters(initializer):
 
 def _call(initializer, shape, dtype, **layout):
     parameters = _parameters(initializer)
-    keyword = "dtype" in parameters or any(
-        p.kind is p.VAR_KEYWORD for p in parameters.values()
+    by_name = not parameters or any(
+        p.kind is p.VAR_KEYWORD
+        or (p.name == "dtype" and p.kind is not p.POSITIONAL_ONLY)
+        for p in parameters.values()
     )
-    if keyword or not parameters:
+    if by_name:
         return initializer(shape, dtype=dtype, **layout)
     return initializer(shape, dtype, **layout)
 
@@ -178,133 +201,69 @@ def _with_explicit_layout(initializer, shape, dtype, sharding):
     JAX honours `out_sharding` on meshes with explicit axes only. Run eagerly
     there, its random draws make a copy of the array on each device, so the
     call is traced.
+
+    Returns:
+        The value, or `None` if it cannot be had like this.
     """
     if not isinstance(sharding, jax.sharding.NamedSharding):
+        return None
+    if programs.is_tracing():
+        mesh = getattr(sharding.mesh, "abstract_mesh", sharding.mesh)
+
+        @jax.sharding.explicit_axes
+        def explicit():
+            mesh = jax.sharding.get_abstract_mesh()
+            layout = jax.sharding.NamedSharding(mesh, sharding.spec)
+            with _birth(shape, None):
+                return _call(initializer, shape, dtype, layout=layout)
+
+        with jax.sharding.use_abstract_mesh(mesh):
+            return explicit(in_sharding=None)
+
+    sharding = layouts.with_axis_type(sharding, jax.sharding.AxisType.Explicit)
+
+    def call():
         with _birth(shape, sharding):
             return _call(initializer, shape, dtype, layout=sharding)
 
-    @jax.sharding.explicit_axes
-    def explicit():
-        mesh = jax.sharding.get_abstract_mesh()
-        layout = jax.sharding.NamedSharding(mesh, sharding.spec)
-        return _call(initializer, shape, dtype, layout=layout)
-
-    with jax.set_mesh(sharding.mesh):
-        return _traced(
-            lambda *_, **__: explicit(in_sharding=None), shape, dtype, sharding
-        )
+    traced = tracing.trace(call, sharding)
+    if traced is None or tracing.device_to_run_on(traced, sharding):
+        return None
+    return tracing.run(traced, shape, sharding)
 
 
-def _traced(initializer, shape, dtype, sharding):
-    """Calls an initializer while tracing it, and runs what it did.
-
-    The random state that it draws from, whether the global generator's or
-    some `SeedGenerator`'s, comes out of the program as a value.
-    """
-    scope = RandomStateScope(jax.ensure_compile_time_eval)
-    results = []
+def _by_tracing(initializer, shape, dtype, sharding):
+    """Calls an initializer that knows of no layout."""
+    if isinstance(sharding, jax.sharding.NamedSharding):
+        # It could not cope with explicit axes, and need not know of others.
+        sharding = layouts.with_axis_type(sharding, jax.sharding.AxisType.Auto)
 
     def call():
-        with scope, _birth(shape, sharding):
-            value = _call(initializer, shape, dtype)
-        results.append(value)
-        states = [state for _, state in scope.updates()]
-        is_traced = isinstance(value, jax.core.Tracer)
-        return ([value] if is_traced else []) + states
+        with _birth(shape, sharding):
+            return _call(initializer, shape, dtype)
 
-    try:
-        traced = jax.make_jaxpr(call)()
-    except Exception:
-        # Whatever it is that cannot be traced: if it is wrong eagerly too,
-        # it is raised again here.
-        with _birth(shape, None), jax.default_device(_host()):
-            value = _call(initializer, shape, dtype)
-        return placement.place(value, sharding)
-    value = results[-1]
-    is_traced = isinstance(value, jax.core.Tracer)
-    if np.shape(value) != tuple(shape):
-        return value  # For `initial_value` to refuse.
-    if device := _device_to_run_on(traced):
-        outputs = _run_on_one_device(traced, device)
-        if is_traced:
-            outputs[0] = placement.place(outputs[0], sharding)
-    else:
-        outputs = _run_sharded(traced, is_traced, sharding)
-    for (variable, _), state in zip(scope.updates(), outputs[is_traced:]):
-        variable.assign(np.asarray(state))
-    return outputs[0] if is_traced else placement.place(value, sharding)
+    traced = tracing.trace(call, sharding)
+    if traced is None:
+        return _as_a_whole(initializer, shape, dtype, tracing.host())
+    return tracing.run(traced, shape, sharding)
 
 
-def _run_sharded(traced, has_value, sharding):
-    """Runs a traced initializer as one program, laid out by `sharding`.
+def _as_a_whole(initializer, shape, dtype, device=None):
+    """Calls an initializer eagerly, on one device if it is all the same to it.
 
-    Returns its outputs: the value, if it `has_value`, and random states.
+    If something is wrong with the initializer, that is raised here.
     """
-
-    def call(consts):
-        zero = rounding.unknown_zero()
-        return rounding.replay(
-            traced.jaxpr, consts, [], each=lambda x: rounding.fence(x, zero)
-        )
-
-    states = len(traced.out_avals) - has_value
-    program = jax.jit(
-        call,
-        out_shardings=[sharding] * has_value
-        + [layouts.replicated(sharding)] * states,
-    )
-    consts = [programs.as_input(const, sharding) for const in traced.consts]
-    lowered = program.lower(consts)
-    # Layers make initializers of their own, so many an initializer is another
-    # object with the same program.
-    key = (lowered.as_text(), sharding)
-    if key not in _programs:
-        if len(_programs) >= _MAX_PROGRAMS:
-            _programs.clear()
-        _programs[key] = lowered.compile()
-    return _programs[key](consts)
+    has_mesh = not jax.sharding.get_abstract_mesh().empty
+    with _birth(shape, None):
+        try:
+            with programs.no_mesh(), _on(device):
+                return _call(initializer, shape, dtype)
+        except Exception:
+            if not has_mesh:
+                raise
+        # It may count on the mesh in context.
+        return _call(initializer, shape, dtype)
 
 
-def _run_on_one_device(traced, device):
-    """Runs a traced initializer one operation at a time."""
-
-    def gathered(x):
-        is_spread = isinstance(x, jax.Array) and len(x.sharding.device_set) > 1
-        return jnp.asarray(np.asarray(x)) if is_spread else x
-
-    with jax.default_device(device):
-        consts = [np.asarray(const) for const in traced.consts]
-        return rounding.replay(traced.jaxpr, consts, [], each=gathered)
-
-
-def _device_to_run_on(traced):
-    """The one device that a traced initializer has to run on, or `None`.
-
-    Host data that it closes over should not become constants of a program,
-    and a call back to Python takes whole arrays: both are for the host. A
-    matrix factorization is not partitioned by XLA, which would do all of it
-    on each device; it runs where it would without a layout.
-    """
-    names, has_big_constants = set(), False
-    pending = [(traced.jaxpr, traced.consts)]
-    while pending:
-        jaxpr, consts = pending.pop()
-        has_big_constants |= any(c.nbytes > _MAX_CONSTANT_BYTES for c in consts)
-        names.update(equation.primitive.name for equation in jaxpr.eqns)
-        pending.extend(_inner_jaxprs(jaxpr))
-    if has_big_constants or names & _CALLBACKS:
-        return _host()
-    return jax.devices()[0] if names & _FACTORIZATIONS else None
-
-
-def _inner_jaxprs(jaxpr):
-    """The functions that a traced function calls, with their constants."""
-    for equation in jaxpr.eqns:
-        for param in jax.tree.leaves(list(equation.params.values())):
-            inner = getattr(param, "jaxpr", param)
-            if hasattr(inner, "eqns"):
-                yield inner, getattr(param, "consts", ())
-
-
-def _host():
-    return jax.local_devices(backend="cpu")[0]
+def _on(device):
+    return jax.default_device(device) if device else contextlib.nullcontext()

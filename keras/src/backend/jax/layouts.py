@@ -5,11 +5,15 @@ Everything else in the JAX backend takes the `jax.sharding.Sharding` that
 """
 
 import math
+import numbers
 
 import jax
 from jax.experimental.layout import Format
 
 from keras.src.backend.common import global_state
+from keras.src.backend.jax import programs
+
+_UNCONSTRAINED = jax.sharding.PartitionSpec.UNCONSTRAINED
 
 
 def to_sharding(layout, shape=None, name=None):
@@ -24,7 +28,8 @@ def to_sharding(layout, shape=None, name=None):
             - a `jax.sharding.PartitionSpec` or a tuple of axis names, `None`
               for a dimension that is not sharded and a tuple for one that is
               sharded over several axes. The mesh is the one in context
-              (`jax.set_mesh`), or else the current distribution's;
+              (`jax.set_mesh`), or else the current distribution's.
+              `PartitionSpec.UNCONSTRAINED` is `None`, except while JAX traces;
             - a `jax.experimental.layout.Format`, of which this is the
               sharding: `memory_order` gives the rest.
         shape: The shape of the tensor, a tuple of integers, to check the
@@ -92,6 +97,52 @@ def memory_order(layout):
     return layout.layout if isinstance(layout, Format) else None
 
 
+def with_mesh(layout, shape, name=None):
+    """Returns a layout that means the same wherever it is used later.
+
+    Args:
+        layout: Anything that `to_sharding` accepts.
+        shape: As for `to_sharding`.
+        name: As for `to_sharding`.
+
+    Returns:
+        `layout`, or the sharding that it stands for here if that depends on
+        the mesh in context or the current distribution.
+
+    Raises:
+        ValueError: As `to_sharding`.
+    """
+    sharding = to_sharding(layout, shape, name)
+    is_abstract = isinstance(
+        getattr(layout, "mesh", None), jax.sharding.AbstractMesh
+    )
+    if isinstance(layout, jax.sharding.Sharding) and not is_abstract:
+        return layout
+    if isinstance(layout, Format) or getattr(layout, "device_mesh", None):
+        return layout
+    return sharding
+
+
+def with_axis_type(sharding, axis_type):
+    """Returns the same sharding on a mesh whose axes are of another type.
+
+    Args:
+        sharding: A `NamedSharding` on a concrete mesh.
+        axis_type: A `jax.sharding.AxisType`.
+
+    Returns:
+        A `NamedSharding`.
+    """
+    mesh = sharding.mesh
+    types = (axis_type,) * len(mesh.axis_names)
+    if mesh.axis_types == types:
+        return sharding
+    mesh = jax.sharding.Mesh(mesh.devices, mesh.axis_names, types)
+    return jax.sharding.NamedSharding(
+        mesh, sharding.spec, memory_kind=sharding.memory_kind
+    )
+
+
 def distribution_mesh():
     """Returns the JAX mesh of the current distribution, or `None`."""
     distribution = global_state.get_global_attribute("distribution")
@@ -141,7 +192,7 @@ def _named(mesh, axes, described):
 
 def _axes_of(entry):
     """The mesh axes that one entry of a `PartitionSpec` names."""
-    if entry is None or entry is jax.sharding.PartitionSpec.UNCONSTRAINED:
+    if entry is None or entry is _UNCONSTRAINED:
         return ()
     return entry if isinstance(entry, tuple) else (entry,)
 
@@ -173,7 +224,7 @@ def _check_spec(sharding, shape, described):
         )
     for dimension, (size, entry) in enumerate(zip(shape, spec)):
         parts = math.prod(mesh.shape[axis] for axis in _axes_of(entry))
-        if isinstance(size, int) and size % parts:
+        if isinstance(size, numbers.Integral) and size % parts:
             axes = " * ".join(repr(axis) for axis in _axes_of(entry))
             raise ValueError(
                 f"Dimension {dimension} of size {size} cannot be split into "
@@ -194,20 +245,18 @@ def _check_parts(sharding, shape, described):
 
 
 def _in_context(sharding, described):
-    """Puts `sharding` on the mesh in context, where that is the same mesh.
+    """Puts `sharding` where it can be used: on the mesh in context, if equal.
 
     The same devices under the same axis names can be in context with axes of
     other types (auto or explicit) than in the layout, or as an abstract mesh.
     JAX refuses to mix them, so the mesh in context wins.
     """
     mesh, context = sharding.mesh, jax.sharding.get_abstract_mesh()
+    axis_types, is_tracing = mesh.axis_types, programs.is_tracing()
     if not context.empty and _same_axes(context, mesh):
+        axis_types = context.axis_types
         if isinstance(mesh, jax.sharding.AbstractMesh):
             mesh = _concrete(context) or context
-        elif mesh.axis_types != context.axis_types:
-            mesh = jax.sharding.Mesh(
-                mesh.devices, mesh.axis_names, context.axis_types
-            )
     elif isinstance(mesh, jax.sharding.AbstractMesh):
         mesh = _concrete(mesh)
         if mesh is None:
@@ -217,10 +266,19 @@ def _in_context(sharding, described):
                 "its shape and axes. "
                 f"Received: {described}, mesh={_describe_mesh(sharding.mesh)}"
             )
-    if mesh is sharding.mesh:
+    elif is_tracing:
+        # In a traced function, axes are explicit by the context or not at all.
+        axis_types = (jax.sharding.AxisType.Auto,) * len(axis_types)
+    if mesh.axis_types != axis_types:
+        mesh = jax.sharding.Mesh(mesh.devices, mesh.axis_names, axis_types)
+    spec = sharding.spec
+    if not is_tracing and _UNCONSTRAINED in spec:
+        spec = [None if axes is _UNCONSTRAINED else axes for axes in spec]
+        spec = jax.sharding.PartitionSpec(*spec)
+    if mesh is sharding.mesh and spec is sharding.spec:
         return sharding
     return jax.sharding.NamedSharding(
-        mesh, sharding.spec, memory_kind=sharding.memory_kind
+        mesh, spec, memory_kind=sharding.memory_kind
     )
 
 

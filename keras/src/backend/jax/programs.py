@@ -50,6 +50,17 @@ def is_tracing(*arrays):
     return False
 
 
+def no_mesh():
+    """Returns a context manager in which there is no mesh in context.
+
+    Under `jax.set_mesh`, JAX runs all operations on all devices of the mesh.
+    While it traces, the mesh stays.
+    """
+    if jax.sharding.get_abstract_mesh().empty or is_tracing():
+        return contextlib.nullcontext()
+    return jax.set_mesh(jax.sharding.Mesh(np.empty((), object), ()))
+
+
 def constrain(x, sharding):
     """Lays out a traced array.
 

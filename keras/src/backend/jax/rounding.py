@@ -49,6 +49,22 @@ def fence(x, zero):
     return lax.bitcast_convert_type(bits ^ zero.astype(unsigned), x.dtype)
 
 
+def fences():
+    """Returns a function `fence(x)` for a function that is being traced."""
+    zeros = {}
+
+    def fence_with_zero(x):
+        # JAX can change the types of a mesh's axes on the way, and combines
+        # no values of different ones.
+        mesh = jax.typeof(x).sharding.mesh
+        with jax.sharding.use_abstract_mesh(mesh):
+            if mesh not in zeros:
+                zeros[mesh] = unknown_zero()
+            return fence(x, zeros[mesh])
+
+    return fence_with_zero
+
+
 def separate(x, zero):
     """Keeps the compiler from fusing what makes `x` with what uses it.
 
@@ -75,13 +91,8 @@ def stepwise(fn):
 
     def stepwise_fn(*args):
         traced, shape = jax.make_jaxpr(fn, return_shape=True)(*args)
-        zero = unknown_zero()
-        outputs = replay(
-            traced.jaxpr,
-            traced.consts,
-            jax.tree.leaves(args),
-            each=lambda x: fence(x, zero),
-        )
+        inputs = jax.tree.leaves(args)
+        outputs = replay(traced.jaxpr, traced.consts, inputs, each=fences())
         return jax.tree.unflatten(jax.tree.structure(shape), outputs)
 
     return stepwise_fn
@@ -104,11 +115,12 @@ def replay(jaxpr, consts, inputs, each):
     """
     values = dict(zip(jaxpr.constvars, consts))
     values.update(zip(jaxpr.invars, inputs))
+    last_uses = _last_uses(jaxpr)
 
     def read(atom):
         return atom.val if isinstance(atom, Literal) else values[atom]
 
-    for equation in jaxpr.eqns:
+    for i, equation in enumerate(jaxpr.eqns):
         primitive = equation.primitive
         with equation.ctx.manager:
             outputs = primitive.bind(
@@ -118,4 +130,19 @@ def replay(jaxpr, consts, inputs, each):
             if not primitive.multiple_results:
                 outputs = [outputs]
             values.update(zip(equation.outvars, map(each, outputs)))
+        del outputs
+        for atom in [*equation.invars, *equation.outvars]:
+            if not isinstance(atom, Literal) and last_uses.get(atom, i) == i:
+                values.pop(atom, None)
     return [read(atom) for atom in jaxpr.outvars]
+
+
+def _last_uses(jaxpr):
+    """By which equation each variable is used last, to free what it holds."""
+    uses = [equation.invars for equation in jaxpr.eqns] + [jaxpr.outvars]
+    return {
+        atom: i
+        for i, atoms in enumerate(uses)
+        for atom in atoms
+        if not isinstance(atom, Literal)
+    }
