@@ -1,0 +1,194 @@
+"""Several processes assign and load, each its own part and on its own."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+SHAPE = (1024, 512)
+
+WORKER = """
+import json
+import os
+import sys
+
+task = json.loads(sys.argv[1])
+os.environ["KERAS_BACKEND"] = "jax"
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=1"
+
+import jax
+import numpy as np
+
+jax.distributed.initialize(
+    task["coordinator"],
+    task["processes"],
+    task["process"],
+    initialization_timeout=60,
+)
+
+import keras
+
+mesh = keras.distribution.DeviceMesh(
+    (task["processes"],), ["model"], keras.distribution.list_devices()
+)
+layouts = keras.distribution.LayoutMap(mesh)
+layouts[".*kernel"] = tuple(task["axes"])
+keras.distribution.set_distribution(
+    keras.distribution.ModelParallel(layout_map=layouts)
+)
+shape = tuple(task["shape"])
+array = np.arange(shape[0] * shape[1], dtype="float64").reshape(shape)
+
+
+def make_model():
+    inputs = keras.Input(shape[:1])
+    outputs = keras.layers.Dense(shape[1], name="dense")(inputs)
+    return keras.Model(inputs, outputs)
+
+
+def check(variable, expected):
+    shards = variable.value.addressable_shards
+    assert len(shards) == 1
+    whole = expected.astype(variable.dtype)
+    np.testing.assert_array_equal(
+        np.asarray(shards[0].data), whole[shards[0].index]
+    )
+    assert shards[0].data.nbytes < whole.nbytes
+
+
+def bytes_read():
+    with open("/proc/self/io") as file:
+        return int(file.readline().split()[1])
+
+
+def assign():
+    model = make_model()
+    model.layers[1].kernel.assign(array)
+    check(model.layers[1].kernel, array)
+    model.set_weights([2 * array, np.ones(shape[1])])
+    check(model.layers[1].kernel, 2 * array)
+    layout = keras.distribution.TensorLayout(task["axes"], mesh)
+    check(keras.Variable(array, layout=layout, dtype="bfloat16"), array)
+    values = keras.distribution.distribute_tensor(array, layout)
+    assert values.addressable_shards[0].data.size < array.size
+
+
+def load():
+    model = make_model()
+    model.load_weights(task["weights"])
+    read = bytes_read()
+    model.load_weights(task["weights"])
+    read = bytes_read() - read
+    check(model.layers[1].kernel, array)
+    shard = model.layers[1].kernel.value.addressable_shards[0].data
+    assert read < 1.1 * shard.nbytes + 2**14, (read, shard.nbytes)
+
+
+def load_keras():
+    model = keras.saving.load_model(task["model"])
+    check(model.layers[1].kernel, array)
+
+
+def load_faulty():
+    model = make_model()
+    model.layers[1].kernel.assign(array)
+    try:
+        model.load_weights(task["faulty"])
+    except ValueError as error:
+        assert "faulty.weights.h5" in str(error), error
+        assert "dense/bias" in str(error), error
+    else:
+        raise AssertionError("A wrong shape was loaded.")
+    check(model.layers[1].kernel, array)
+
+
+# Nothing else may need the others, so those that are to do nothing are gone.
+if task["process"] in task["gone"]:
+    os._exit(0)
+for step in (assign, load, load_keras, load_faulty):
+    step()
+    print(step.__name__, flush=True)
+# Without a farewell to those that are gone, which JAX would wait for.
+os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    array = np.arange(SHAPE[0] * SHAPE[1], dtype="float32").reshape(SHAPE)
+    script = """
+import sys
+import keras
+import numpy as np
+
+inputs = keras.Input((1024,))
+outputs = keras.layers.Dense(512, name="dense")(inputs)
+model = keras.Model(inputs, outputs)
+array = np.arange(1024 * 512, dtype="float32").reshape((1024, 512))
+model.set_weights([array, array[0]])
+for path in sys.argv[1:]:
+    (model.save if path.endswith(".keras") else model.save_weights)(path)
+"""
+    files = {
+        "weights": str(folder / "good.weights.h5"),
+        "model": str(folder / "good.keras"),
+        "faulty": str(folder / "faulty.weights.h5"),
+    }
+    subprocess.run(
+        [sys.executable, "-c", script, *files.values()], check=True, timeout=300
+    )
+    with h5py.File(files["faulty"], "a") as file:
+        np.testing.assert_array_equal(file["layers/dense/vars/0"], array)
+        del file["layers/dense/vars/1"]
+        file["layers/dense/vars/1"] = np.zeros(7)
+    return files
+
+
+def run(files, processes, axes, gone=()):
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        coordinator = f"localhost:{free.getsockname()[1]}"
+    task = files | {
+        "processes": processes,
+        "coordinator": coordinator,
+        "axes": axes,
+        "shape": SHAPE,
+        "gone": gone,
+    }
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, json.dumps(task | {"process": i})],
+            env=os.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(processes)
+    ]
+    try:
+        outputs = [worker.communicate(timeout=300) for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+    for i, (worker, (output, error)) in enumerate(zip(workers, outputs)):
+        done = output.split()
+        expected = ["assign", "load", "load_keras", "load_faulty"]
+        assert done == ([] if i in gone else expected), error[-3000:]
+        assert worker.returncode == 0, error[-3000:]
+
+
+@pytest.mark.parametrize("axes", [("model", None), (None, "model")])
+@pytest.mark.parametrize("processes", [2, 4])
+def test_each_process_gets_its_part(files, processes, axes):
+    run(files, processes, axes)
+
+
+def test_processes_load_while_another_is_gone(files):
+    # Process 0 is the coordinator, without which JAX ends the others.
+    run(files, 4, (None, "model"), gone=(1, 3))
