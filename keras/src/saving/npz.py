@@ -8,6 +8,9 @@ an array of its own.
 import functools
 
 import ml_dtypes
+import numpy as np
+
+from keras.src.saving.gathering import to_host
 
 _ROOT = "__root__"
 
@@ -28,15 +31,24 @@ def writing_arrays(close):
     @functools.wraps(close)
     def wrapper(self):
         if self.mode == "w":
-            # NumPy makes arrays of them one by one.
             self.contents = {
-                f"{path}/{key}" + _BFLOAT16 * _is_bfloat16(value): value
+                f"{path}/{key}" + _BFLOAT16 * _is_bfloat16(value): _Lazy(value)
                 for path, variables in self.contents.items()
                 for key, value in variables.items()
             }
         close(self)
 
     return wrapper
+
+
+class _Lazy:
+    """A value that becomes an array when NumPy writes it."""
+
+    def __init__(self, value):
+        self._value = value
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(to_host(self._value), dtype)
 
 
 def reading_arrays(get):

@@ -2,6 +2,7 @@
 
 from keras.src.backend.jax import assignment
 from keras.src.backend.jax import deferral
+from keras.src.backend.jax import gathering
 from keras.src.backend.jax import initialization
 from keras.src.backend.jax import layouts
 
@@ -24,6 +25,12 @@ class JaxVariable:
     )
     _direct_assign = assignment.transactional(_direct_assign)
     _convert_to_tensor = assignment.straight_from_host(_convert_to_tensor)
+
+    def numpy(self):
+        value = self.value
+        if gathering.is_gathering() and gathering.is_spread(value):
+            return gathering.gather(value)
+        return super().numpy()
 
 
 if config.is_nnx_enabled():
