@@ -206,17 +206,22 @@ def _cut_on_host(sampler, shape, dtype, key_data, params):
     size = math.prod(shape)
     runs, start = [], 0
     while start < size:
-        rest = size - start
-        length = next((n for n in _LENGTHS if n >= rest), _LENGTHS[-1])
-        run = programs.run(
-            _flat,
-            (sampler, dtype, length),
-            (key_data, np.uint32(start), *params),
-        )
-        runs.append(np.asarray(run)[:rest])
+        length = _run_length(size - start)
+        statics = (sampler, dtype, length)
+        arrays = (key_data, np.uint32(start), *params)
+        runs.append(programs.run(_flat, statics, arrays))
         start += length
+    runs = [np.asarray(run) for run in runs]
     flat = runs[0] if len(runs) == 1 else np.concatenate(runs)
-    return flat.reshape(shape)
+    return flat[:size].reshape(shape)
+
+
+def _run_length(rest):
+    """The length of the next run, where `rest` elements are to be drawn."""
+    enough = next((n for n in _LENGTHS if n >= rest), None)
+    if enough and (enough < 2 * rest or enough == _LENGTHS[0]):
+        return enough
+    return max(n for n in _LENGTHS if n <= rest)
 
 
 def _flat(sampler, dtype, length, key_data, start, *params):
@@ -256,6 +261,8 @@ def _has_windows(shape, dtype, params, sharding):
         if not isinstance(sharding, jax.sharding.NamedSharding):
             if len(sharding.device_set) > 1:
                 return False
+        elif jax.sharding.PartitionSpec.UNCONSTRAINED in sharding.spec:
+            return False  # What part a device gets is up to XLA.
         shard_shape = sharding.shard_shape(tuple(shape))
     if math.prod(shape) == 0:
         return False
