@@ -110,12 +110,17 @@ def add_row(table, result):
         result["work"],
         "rows" if result["axes"] == ROWS else "columns",
         decimal(size),
-        f"{result['processes']} x {result['devices']}",
+        _processes(result),
         result["keras"],
         f"{result['growth']:.3f}",
         f"{result['read']:.3f}" if has_file else "",
         f"{result['seconds']:.3f}",
     )
+
+
+def _processes(result):
+    count, devices = result["processes"], result["devices"]
+    return str(count) if devices == 1 else f"{count}, {devices} devices"
 
 
 def main():
@@ -130,10 +135,10 @@ def main():
             f"Received: {options.upstream}"
         )
     table = Table(box=SIMPLE_HEAD)
-    for heading in ("work", "shards", "size", "processes\nx devices", "keras"):
-        table.add_column(heading)
-    for heading in ("growth\n/ shards", "read\n/ shards", "seconds"):
-        table.add_column(heading, justify="right")
+    for heading in ("work", "shards", "size", "processes", "keras"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("growth", "read", "seconds"):
+        table.add_column(heading, justify="right", no_wrap=True)
     results = []
     with tempfile.TemporaryDirectory() as folder:
         for shape, layers in [(SMALL, 1), (LARGE, 1), (SQUARE, 16)]:
@@ -145,8 +150,8 @@ def main():
             del result["folder"]
             add_row(table, result)
             results.append(result)
-            print(json.dumps(result), file=sys.stderr, flush=True)
     console = Console()
+    console.print("Growth and bytes read, over the shards of a process:")
     console.print(table)
     facts = machine()
     if options.json:
