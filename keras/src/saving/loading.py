@@ -214,7 +214,7 @@ class _Member(io.RawIOBase):
     def readinto(self, buffer):
         view = memoryview(buffer).cast("B")
         view = view[: max(0, self._size - self._position)]
-        # It may be given to other threads and read in between.
+        # The archive moves the position of the file for its own purposes.
         count = os.preadv(
             self._file.fileno(), [view], self._start + self._position
         )
@@ -237,7 +237,10 @@ def stored_member(archive, name):
         file on this machine.
     """
     info = archive.getinfo(name)
-    if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+    is_encrypted = info.flag_bits & 1
+    if info.compress_type != zipfile.ZIP_STORED or is_encrypted:
+        return None
+    if not hasattr(os, "preadv"):  # On Windows.
         return None
     try:
         descriptor = archive.fp.fileno()
