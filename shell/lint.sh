@@ -5,23 +5,23 @@ environment venv -r requirements.txt -e .
 
 failed=0
 check() {
-  if ! "$@"; then
-    echo "lint: failed: $*" >&2
+  if ! "${@:2}"; then
+    echo "lint: $1: see above" >&2
     failed=1
   fi
 }
 
-check "$PYTHON" -m ruff check
-check "$PYTHON" -m ruff format --check
+check "style" "$PYTHON" -m ruff check
+check "format" "$PYTHON" -m ruff format --check
 
 # Names that a graft leaves to its upstream module are there once composed.
 composed=($(find keras -name '*.py' | sed 's|^|build/tree/|'))
-check "$PYTHON" -m ruff check "${composed[@]}"
-check "$PYTHON" -m ruff format --check "${composed[@]}"
+check "style, composed" "$PYTHON" -m ruff check "${composed[@]}"
+check "format, composed" "$PYTHON" -m ruff format --check "${composed[@]}"
 
-check "$PYTHON" -m graft lock --check
-check shell/api_gen.sh --check
+check "review of upstream" "$PYTHON" -m graft lock --check
+check "public API" shell/api_gen.sh --check
 for script in shell/*.sh .ci/run; do
-  check bash -n "$script"
+  check "syntax of $script" bash -n "$script"
 done
 exit "$failed"
