@@ -1,0 +1,254 @@
+"""Memory and time of large random draws, side by side.
+
+    python benchmarks/draws.py [--upstream PYTHON] [--torch PYTHON]
+        [--repeats N] [--output FOLDER]
+
+The paths are of Pythons that have an unmodified Keras with JAX, and PyTorch.
+Each run is a process of its own; the contenders take turns, and a figure is
+the median of the runs, with the smallest and the largest. With an output
+folder, it writes `draws.json` and, if Matplotlib is there, `draws.png`.
+"""
+
+import argparse
+import concurrent.futures
+import itertools
+import json
+import math
+import shutil
+import socket
+import statistics
+from pathlib import Path
+
+import draw_contenders
+from measure import machine
+from measure import measure
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+SHAPE = (128_000, 1024)  # 131 M elements
+SMALL = (1024, 16)
+ROWS, COLUMNS = ("model", None), (None, "model")
+OPS = ("normal", "uniform", "truncated_normal")
+BYTES = {"float32": 4, "bfloat16": 2}
+PROCESSES = 4
+
+
+def large_draws(options):
+    """Yields a name, a contender, its arguments and its Python."""
+    for op, dtype, axes in itertools.product(OPS, BYTES, (ROWS, COLUMNS)):
+        what = {"op": op, "dtype": dtype, "axes": axes}
+        yield "fork", draw_contenders.fork, what, None
+        yield "jax.jit", draw_contenders.jax_jit, what, None
+        if options.upstream:
+            python = options.upstream
+            yield "upstream", draw_contenders.upstream_variable, what, python
+            if op == "normal":  # It needs 31 times the array.
+                contender = draw_contenders.upstream_layout
+                yield "upstream, layout", contender, what, python
+        if axes == COLUMNS:
+            continue
+        what = what | {"axes": None}
+        if options.torch:
+            yield (
+                "torch.nn.init",
+                draw_contenders.torch_init,
+                what,
+                options.torch,
+            )
+        if dtype == "float32" and op != "truncated_normal":
+            yield "numpy", draw_contenders.numpy_generator, what, None
+    bits = {"axes": ROWS, "op": "bits", "dtype": "float32"}
+    yield "raw bits", draw_contenders.raw_bits, bits, None
+
+
+def run_large(contender, what, python):
+    arguments = dict(what)
+    if contender is draw_contenders.raw_bits:
+        arguments = {"axes": what["axes"]}
+    result = measure(
+        contender,
+        arguments | {"shape": SHAPE},
+        arguments | {"shape": SMALL},
+        python,
+    )
+    size = math.prod(SHAPE) * BYTES[what["dtype"]]
+    first, second = result["seconds"]
+    peak = result["growth"] / size
+    return {"peak": peak, "first": first, "second": second}, result["versions"]
+
+
+def run_processes(axes):
+    """Draws in several processes of one device; the worst peak over a shard."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        coordinator = f"localhost:{free.getsockname()[1]}"
+
+    def run(process):
+        arguments = {
+            "op": "normal",
+            "dtype": "float32",
+            "axes": axes,
+            "processes": PROCESSES,
+            "process": process,
+            "coordinator": coordinator,
+        }
+        return measure(
+            draw_contenders.fork,
+            arguments | {"shape": SHAPE},
+            arguments | {"shape": SMALL},
+        )
+
+    with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
+        results = list(pool.map(run, range(PROCESSES)))
+    shard = math.prod(SHAPE) * 4 / PROCESSES
+    return {
+        "peak": max(result["growth"] for result in results) / shard,
+        "second": max(result["seconds"][1] for result in results),
+    }
+
+
+def run_many_shapes(axes, python):
+    arguments = {"count": 60, "sizes": (2**19, 2**20), "axes": axes}
+    warm_up = arguments | {"count": 1, "sizes": (2**13, 2**14)}
+    result = measure(draw_contenders.many_shapes, arguments, warm_up, python)
+    return {"first": result["seconds"][0]}
+
+
+def run_repeated(op, size, python):
+    times = max(3, min(300, 3 * 10**6 // size))
+    arguments = {"op": op, "size": size, "times": times}
+    result = measure(draw_contenders.repeated, arguments, arguments, python)
+    return {"microseconds": min(result["seconds"]) / times * 1e6}
+
+
+def plan(options):
+    """Yields for each figure its name and how to measure it."""
+    pythons = [("fork", None)]
+    if options.upstream:
+        pythons.append(("upstream", options.upstream))
+    for name, contender, what, python in large_draws(options):
+        axes = what["axes"] and "rows" if what["axes"] != COLUMNS else "columns"
+        row = f"{what['op']} {what['dtype']} {axes or 'unsharded'}"
+        yield (
+            (row, name),
+            lambda c=contender, w=what, p=python: run_large(c, w, p)[0],
+        )
+    for axes, name in ((ROWS, "rows"), (COLUMNS, "columns")):
+        row = f"normal float32 {name}, {PROCESSES} processes"
+        yield (row, "fork"), lambda a=axes: run_processes(a)
+    for (name, python), axes in itertools.product(pythons, (None, ROWS)):
+        row = f"60 shapes{', in a layout' if axes else ''}"
+        yield (row, name), lambda a=axes, p=python: run_many_shapes(a, p)
+    for size, (name, python) in itertools.product((10, 10**3, 10**6), pythons):
+        row = f"normal again, {size} elements"
+        yield (row, name), lambda s=size, p=python: run_repeated("normal", s, p)
+
+
+def measured(options, console):
+    """Measures everything `repeats` times, in turn."""
+    figures, work = {}, list(plan(options))
+    for _ in range(options.repeats):
+        for key, run in track(
+            work,
+            "Measuring",
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        ):
+            for figure, value in run().items():
+                figures.setdefault(key, {}).setdefault(figure, []).append(value)
+    return figures
+
+
+def print_table(figures, console):
+    table = Table(box=SIMPLE_HEAD)
+    for column in ("what", "by", "peak / array", "seconds", "again", "us"):
+        table.add_column(
+            column, justify="left" if column in "whatby" else "right"
+        )
+    for (row, name), values in figures.items():
+        cells = [
+            _spread(values.get(figure), digits)
+            for figure, digits in (
+                ("peak", 3),
+                ("first", 2),
+                ("second", 2),
+                ("microseconds", 0),
+            )
+        ]
+        table.add_row(row, name, *cells)
+    console.print(table)
+
+
+def _spread(values, digits):
+    if not values:
+        return ""
+    low, middle, high = min(values), statistics.median(values), max(values)
+    text = f"{middle:.{digits}f}"
+    if len(values) == 1:
+        return text
+    return f"{text} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def write(figures, facts, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [
+        {"what": row, "by": name, **values}
+        for (row, name), values in figures.items()
+    ]
+    text = json.dumps({"machine": facts, "rows": rows}, indent=1)
+    (folder / "draws.json").write_text(text + "\n")
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        return
+    chosen = {
+        name: values
+        for (row, name), values in figures.items()
+        if row.startswith("normal float32")
+        and "peak" in values
+        and "processes" not in row
+        and "columns" not in row
+    }
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 3), layout="constrained")
+    for axis, key, label in zip(
+        axes,
+        ("peak", "second"),
+        ("peak memory / array", "seconds, second call"),
+    ):
+        medians = [statistics.median(v[key]) for v in chosen.values()]
+        axis.barh(list(chosen), medians)
+        axis.set_xlabel(label)
+        axis.invert_yaxis()
+    figure.suptitle("131 M float32 normal numbers in rows on 8 devices")
+    figure.savefig(folder / "draws.png", dpi=110)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--upstream", metavar="PYTHON")
+    parser.add_argument("--torch", metavar="PYTHON")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--output", type=Path, metavar="FOLDER")
+    options = parser.parse_args()
+    for python in (options.upstream, options.torch):
+        if python and not shutil.which(python):
+            parser.error(f"This is no Python that can be run: {python}")
+    console = Console()
+    figures = measured(options, console)
+    _, versions = run_large(
+        draw_contenders.fork,
+        {"op": "normal", "dtype": "float32", "axes": ROWS},
+        None,
+    )
+    facts = machine() | versions
+    print_table(figures, console)
+    console.print(", ".join(f"{name} {fact}" for name, fact in facts.items()))
+    if options.output:
+        write(figures, facts, options.output)
+
+
+if __name__ == "__main__":
+    main()
