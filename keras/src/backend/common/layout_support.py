@@ -1,6 +1,7 @@
 """What the backends say to a `layout`."""
 
 import functools
+import inspect
 
 from keras.src.backend.config import backend
 
@@ -15,24 +16,64 @@ def unsharded_only(fn):
         A function of the same arguments and `layout`, which raises a
         `ValueError` if that is not `None`.
     """
+    # Not always the configured one: `tf.data` calls TensorFlow's under any.
+    backend_name = fn.__module__.split(".")[-2]
 
-    @functools.wraps(fn)
+    @wraps(fn)
     def wrapper(*args, layout=None, **kwargs):
         if layout is not None:
-            refuse_layout(fn.__name__, layout)
+            refuse_layout(fn.__name__, layout, backend_name)
         return fn(*args, **kwargs)
 
     return wrapper
 
 
-def refuse_layout(name, layout):
-    """Raises the error of a backend that cannot distribute tensors."""
+def wraps(fn):
+    """Like `functools.wraps`, for a wrapper that takes `layout` too.
+
+    Args:
+        fn: The function that is wrapped.
+
+    Returns:
+        A decorator for the wrapper, which must take `layout` as a keyword.
+    """
+    signature = inspect.signature(fn)
+    layout = inspect.Parameter(
+        "layout", inspect.Parameter.KEYWORD_ONLY, default=None
+    )
+    parameters = [*signature.parameters.values(), layout]
+
+    def decorate(wrapper):
+        wrapper = functools.wraps(fn)(wrapper)
+        wrapper.__signature__ = signature.replace(parameters=parameters)
+        return wrapper
+
+    return decorate
+
+
+def refuse_layout(name, layout, backend_name=None):
+    """Raises the error of a backend that cannot distribute tensors.
+
+    Args:
+        name: Of the op or initializer that is to make a tensor.
+        layout: The layout.
+        backend_name: Of the backend. Defaults to the configured one.
+    """
+    backend_name = backend_name or backend()
+    if hasattr(layout, "axes"):
+        layout = f"TensorLayout(axes={tuple(layout.axes)})"
     raise ValueError(
-        f"`{name}` cannot lay out its result: the {backend()} backend does "
+        f"`{name}` cannot lay out its result: the {backend_name} backend does "
         "not distribute tensors. Use `layout=None`, or the JAX backend "
         '(`KERAS_BACKEND="jax"`). '
         f"Received: layout={layout}"
     )
+
+
+def check_layout(name, layout):
+    """Raises `ValueError` for a layout on a backend that has no use for one."""
+    if layout is not None and backend() != "jax":
+        refuse_layout(name, layout)
 
 
 def layout_through_tracing(call):
