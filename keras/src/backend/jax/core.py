@@ -4,7 +4,6 @@ from keras.src.backend.jax import assignment
 from keras.src.backend.jax import deferral
 from keras.src.backend.jax import gathering
 from keras.src.backend.jax import initialization
-from keras.src.backend.jax import layouts
 
 
 class JaxVariable:
@@ -73,3 +72,5 @@ if config.is_nnx_enabled():
 
 
 del should_shard_at_init
+del inspect
+del math

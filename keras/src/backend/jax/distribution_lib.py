@@ -12,3 +12,6 @@ def distribute_tensor(tensor, layout):
         the JAX backend takes for a layout.
     """
     return placement.distribute(tensor, layout)
+
+
+del jax_utils
