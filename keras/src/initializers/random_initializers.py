@@ -1,6 +1,6 @@
 """Grafts: random initializers draw straight into a layout."""
 
-from keras.src.backend.common.layout_support import layout_through_tracing
+from keras.src.backend.common.layout_support import layout_after_computing
 
 
 class RandomNormal:
@@ -62,4 +62,4 @@ class VarianceScaling:
 
 
 class Orthogonal:
-    __call__ = layout_through_tracing(__call__)
+    __call__ = layout_after_computing(__call__)

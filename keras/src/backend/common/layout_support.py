@@ -88,18 +88,37 @@ def layout_through_tracing(call):
     Returns:
         A method `__call__(self, shape, dtype=None, layout=None)`.
     """
+    return _with_layout(call, "initial_value")
 
+
+def layout_after_computing(call):
+    """Decorates an initializer's `__call__` so that it takes a layout.
+
+    For initializers whose algorithm needs the whole tensor. Under a layout it
+    is computed on one device and then sent to all of them in parts.
+
+    Args:
+        call: A method `__call__(self, shape, dtype=None)`.
+
+    Returns:
+        A method `__call__(self, shape, dtype=None, layout=None)`.
+    """
+    return _with_layout(call, "computed_as_a_whole")
+
+
+def _with_layout(call, way):
+    @functools.wraps(call)
     def __call__(self, shape, dtype=None, layout=None):
         if layout is None:
             return call(self, shape, dtype)
         if backend() != "jax":
             refuse_layout(type(self).__name__, layout)
-        from keras.src.backend.jax.initialization import initial_value
+        # It is there on the JAX backend only.
+        from keras.src.backend.jax import initialization
 
-        return initial_value(
-            functools.partial(call, self), tuple(shape), dtype, layout
-        )
+        initialize = getattr(initialization, way)
+        bound = functools.partial(call, self)
+        return initialize(bound, tuple(shape), dtype, layout)
 
-    __call__.__doc__ = call.__doc__
-    __call__.__module__ = call.__module__
+    del __call__.__wrapped__  # Its signature is another one.
     return __call__

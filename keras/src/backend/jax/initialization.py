@@ -26,6 +26,12 @@ from keras.src.backend.jax import tracing
 # than a program of its own costs to compile, even if it runs just once.
 SMALL = 2**20
 
+# Where Keras defines its initializers.
+_BUILT_IN = {
+    "keras.src.initializers.constant_initializers",
+    "keras.src.initializers.random_initializers",
+}
+
 _SCOPE = "jax_variable_being_born"
 
 
@@ -114,13 +120,33 @@ def initial_value(initializer, shape, dtype, layout=None, name=None):
             f"layout={layout}, initializer={initializer}, whose value has "
             f"shape={np.shape(value)}"
         )
-    if programs.is_tracing():
-        return placement.distribute(value, sharding)
     value = _spread(value, sharding)
     order = layouts.memory_order(layout)
     if order is None:
         return value
     return jax.device_put(value, Format(order, sharding))
+
+
+def computed_as_a_whole(initializer, shape, dtype, layout):
+    """Calls an initializer whose algorithm needs all of its result.
+
+    It runs on one device, as it does without a layout, and its result is sent
+    to each device in parts.
+
+    Args:
+        initializer: A callable `initializer(shape, dtype)`.
+        shape: The shape of its value, a tuple of integers.
+        dtype: The dtype of its value, a string.
+        layout: Anything `layouts.to_sharding` accepts.
+
+    Returns:
+        A JAX array laid out by `layout`.
+
+    Raises:
+        ValueError: If the layout does not fit the shape.
+    """
+    sharding = layouts.to_sharding(layout, shape)
+    return _spread(_as_a_whole(initializer, shape, dtype), sharding)
 
 
 def _made_for(initializer, shape, dtype, sharding):
@@ -148,6 +174,8 @@ def _made_for(initializer, shape, dtype, sharding):
 
 def _spread(value, sharding):
     """Lays out the value of an initializer, which may be anywhere."""
+    if programs.is_tracing():
+        return placement.distribute(value, sharding)
     if hasattr(value, "__jax_array__"):
         value = value.__jax_array__()
     if not isinstance(value, jax.Array) or len(value.sharding.device_set) == 1:
@@ -191,8 +219,8 @@ def _is_built_in(initializer):
     Those take a concrete sharding and compile no program for themselves. A
     user's may hand its layout to `jax.numpy` as `out_sharding`.
     """
-    module = getattr(type(initializer).__call__, "__module__", None) or ""
-    return module.startswith("keras.src.initializers.")
+    module = getattr(type(initializer).__call__, "__module__", None)
+    return module in _BUILT_IN
 
 
 def _with_explicit_layout(initializer, shape, dtype, sharding):

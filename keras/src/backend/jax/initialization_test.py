@@ -1,7 +1,5 @@
 import contextlib
 import functools
-import random
-import threading
 from unittest import mock
 
 import jax
@@ -9,8 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from absl.testing import parameterized
-from jax.experimental.layout import Format
-from jax.experimental.layout import Layout
 from jax.sharding import AxisType
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
@@ -22,10 +18,7 @@ from keras.src import ops
 from keras.src import random as keras_random
 from keras.src import testing
 from keras.src.backend.common import global_state
-from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.jax import initialization
-from keras.src.backend.jax import random as backend_random
-from keras.src.backend.jax import tracing
 from keras.src.distribution import distribution_lib
 from keras.src.random.seed_generator import GLOBAL_SEED_GENERATOR
 from keras.src.random.seed_generator import SeedGenerator

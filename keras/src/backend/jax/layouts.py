@@ -180,14 +180,14 @@ def _current_mesh(described):
 def _named(mesh, axes, described):
     try:
         spec = jax.sharding.PartitionSpec(*axes)
-        _check_axes(mesh, spec, described)
-        return jax.sharding.NamedSharding(mesh, spec)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(
             "A layout must have for each dimension `None`, the name of a "
             "mesh axis or a tuple of such names. "
             f"Received: {described}, mesh={_describe_mesh(mesh)}"
         ) from error
+    _check_axes(mesh, spec, described)
+    return jax.sharding.NamedSharding(mesh, spec)
 
 
 def _axes_of(entry):
@@ -266,7 +266,7 @@ def _in_context(sharding, described):
                 "its shape and axes. "
                 f"Received: {described}, mesh={_describe_mesh(sharding.mesh)}"
             )
-    elif is_tracing:
+    if is_tracing and context.empty:
         # In a traced function, axes are explicit by the context or not at all.
         axis_types = (jax.sharding.AxisType.Auto,) * len(axis_types)
     if mesh.axis_types != axis_types:
