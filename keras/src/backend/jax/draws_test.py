@@ -320,6 +320,23 @@ class DrawAnywhereTest(testing.TestCase):
         self.assertEqual(memory.output_size_in_bytes, 512 * 512 * 4 // 8)
         self.assertLess(memory.temp_size_in_bytes, 1024)
 
+    def test_large_rejection_samplers_take_windows(self):
+        alpha, beta = jnp.float32(0.7), jnp.float32(1.3)
+        # Sizes of a shard among them that are numbers of keys in a split.
+        cases = (((16, 8), ("model",)), ((4, 3), (None,)), ((8, 2), ("model",)))
+        for shape, spec in cases:
+            layout = NamedSharding(mesh((2, 4)), PartitionSpec(*spec))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(draws, "is_small", lambda shape: False)
+                gamma = keras.random.gamma(shape, 0.7, seed=7, layout=layout)
+                betas = keras.random.beta(
+                    shape, alpha, beta, seed=7, layout=layout
+                )
+            assert_laid_out(gamma, layout)
+            assert_same_bits(gamma, jax.random.gamma(self.key, 0.7, shape))
+            expected = jax.random.beta(self.key, alpha, beta, shape)
+            assert_same_bits(betas, expected)
+
     def test_windows_of_several_rows(self):
         # As for arrays of billions of elements, with smaller numbers.
         with pytest.MonkeyPatch.context() as patch:

@@ -29,7 +29,7 @@ def run(fn, statics, arrays, sharding=None):
         return _program(fn, statics, None)(*arrays)
     mesh = getattr(sharding, "mesh", None)
     # Another mesh may be in context, and JAX lets no function use two.
-    with jax.set_mesh(mesh) if mesh is not None else contextlib.nullcontext():
+    with jax.set_mesh(mesh) if mesh is not None else no_mesh():
         arrays = [as_input(array, sharding) for array in arrays]
         return _program(fn, statics, sharding)(*arrays)
 

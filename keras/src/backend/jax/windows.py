@@ -106,6 +106,35 @@ def window_key(key_data, window, start, row, column):
         A typed key. A sampler that is given it and a one-dimensional shape
         draws for the elements from there on.
     """
+    place = _place(window, start, row, column)
+    data = jnp.stack([key_data[0], key_data[1], *place])
+    return jax.random.wrap_key_data(data, impl=_window_prng(window.inner))
+
+
+def element_keys(key_data, window, start, row, splits):
+    """Makes a PRNG key that is split into one for each element of a run.
+
+    For samplers that draw an unknown count of numbers for an element, and
+    split their key to have one for each.
+
+    Args:
+        key_data: As for `window_key`.
+        window: As for `window_key`.
+        start: As for `window_key`.
+        row: As for `window_key`.
+        splits: How many times the sampler splits a key before it does that.
+
+    Returns:
+        A typed key, for a draw of the shape `(window.columns,)`.
+    """
+    place = _place(window, start, row, 0)
+    data = jnp.stack([key_data[0], key_data[1], *place, np.uint32(splits)])
+    prng = _element_prng(window.inner, window.columns)
+    return jax.random.wrap_key_data(data, impl=prng)
+
+
+def _place(window, start, row, column):
+    """The words of a key that say where a run starts."""
     words = start
     for position, (_, stride) in zip(
         _coordinates(row, [size for size, _ in window.outer]), window.outer
@@ -113,8 +142,7 @@ def window_key(key_data, window, start, row, column):
         words = _add(words, _multiply(position, stride))
     position = _coordinates(column, [size for size, _ in window.inner])
     words = _add(words, _multiply(position[0], window.inner[0][1]))
-    data = jnp.stack([key_data[0], key_data[1], *words, *position[1:]])
-    return jax.random.wrap_key_data(data, impl=_window_prng(window.inner))
+    return [*words, *position[1:]]
 
 
 def shard_start(window, indices):
@@ -219,18 +247,53 @@ def _window_prng(inner):
         place = jnp.broadcast_to(data[2:], (*keys.shape[:-1], data.size - 2))
         return jnp.concatenate([keys, place], axis=-1)
 
-    def unsupported(*args):
-        raise NotImplementedError("A window's key is made by `window_key`.")
-
     return define_prng_impl(
         key_shape=(3 + len(inner),),
-        seed=unsupported,
+        seed=_unsupported,
         split=split,
         random_bits=random_bits,
-        fold_in=unsupported,
+        fold_in=_unsupported,
         name="threefry2x32_window",
         tag="window",
     )
+
+
+@functools.lru_cache(maxsize=None)
+def _element_prng(inner, length):
+    """The PRNG whose keys are split for the elements of a run.
+
+    A key is `(key high, key low, start high, start low, *position, splits)`,
+    where `splits` counts down to the split that is for the elements.
+    """
+
+    def random_bits(data, bit_width, shape):
+        key = jax.random.wrap_key_data(data[:2], impl="threefry2x32")
+        return jax.random.bits(key, shape, f"uint{bit_width}")
+
+    def split(data, shape):
+        key = jax.random.wrap_key_data(data[:2], impl="threefry2x32")
+        keys = jax.random.key_data(jax.random.split(key, shape))
+        if tuple(shape) == (length,):
+            indices = _flat_indices(data[2:-1], inner, length)
+            of_elements = jnp.stack(threefry(data[0], data[1], *indices), -1)
+            keys = jnp.where(data[-1] == 0, of_elements, keys)
+        place = jnp.append(data[2:-1], data[-1] - np.uint32(1))
+        place = jnp.broadcast_to(place, (*keys.shape[:-1], place.size))
+        return jnp.concatenate([keys, place], axis=-1)
+
+    return define_prng_impl(
+        key_shape=(4 + len(inner),),
+        seed=_unsupported,
+        split=split,
+        random_bits=random_bits,
+        fold_in=_unsupported,
+        name="threefry2x32_elements",
+        tag="elements",
+    )
+
+
+def _unsupported(*args):
+    raise NotImplementedError("Keys of windows are made in this module only.")
 
 
 def _flat_indices(place, inner, length):
