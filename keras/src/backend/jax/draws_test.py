@@ -19,14 +19,12 @@ if backend.backend() != "jax":
 from keras.src.backend.jax import draws  # noqa: E402
 from keras.src.backend.jax import programs  # noqa: E402
 from keras.src.backend.jax import windows  # noqa: E402
+from keras.src.backend.jax.draws_testing import assert_laid_out  # noqa: E402
+from keras.src.backend.jax.draws_testing import assert_same_bits  # noqa: E402
+from keras.src.backend.jax.draws_testing import mesh  # noqa: E402
 
 FLOATS = ("float32", "bfloat16", "float16")
 INTEGERS = ("int32", "uint8", "int16", "uint32", "int8")
-
-
-def mesh(shape, axis_type=AxisType.Auto):
-    names = ("batch", "model", "expert")[: len(shape)]
-    return jax.make_mesh(shape, names, axis_types=(axis_type,) * len(shape))
 
 
 # Each draw of `keras.random`, and what unmodified Keras computes for it.
@@ -113,22 +111,6 @@ def layouts(draw, max_rank=6):
         shape.append(parts * per_part)
         spec.append(names if len(names) > 1 else names[0] if names else None)
     return mesh_shape, tuple(shape), tuple(spec)
-
-
-def assert_same_bits(result, expected):
-    result, expected = np.asarray(result), np.asarray(expected)
-    np.testing.assert_equal(result.dtype, expected.dtype)
-    np.testing.assert_equal(result.shape, expected.shape)
-    np.testing.assert_array_equal(
-        result.reshape(-1).view(np.uint8), expected.reshape(-1).view(np.uint8)
-    )
-
-
-def assert_laid_out(result, sharding):
-    np.testing.assert_(result.sharding.is_equivalent_to(sharding, result.ndim))
-    shard_shape = sharding.shard_shape(result.shape)
-    for shard in result.addressable_shards:
-        np.testing.assert_equal(shard.data.shape, shard_shape)
 
 
 def check(op, dtype, params, mesh_shape, shape, spec, seed):
@@ -384,60 +366,3 @@ class DrawWithoutLayoutTest(testing.TestCase):
         self.assertLessEqual(
             programs._program.cache_info().misses, len(draws._LENGTHS)
         )
-
-
-@pytest.mark.multi_device
-class TensorDrawTest(testing.TestCase):
-    key = jnp.array([7, 0], jnp.uint32)
-    inputs = jnp.arange(16 * 8, dtype="float32").reshape(16, 8) / 3
-
-    def sharding(self, *spec):
-        return NamedSharding(mesh((2, 4)), PartitionSpec(*spec))
-
-    def test_dropout(self):
-        for rate in (0.0, 0.3, 1.0):
-            for noise_shape in (None, (16, 1), (None, 8)):
-                layout = self.sharding("model", "batch")
-                args = (self.inputs, rate, noise_shape)
-                result = keras.random.dropout(*args, seed=7, layout=layout)
-                assert_same_bits(result, keras.random.dropout(*args, seed=7))
-                assert_laid_out(result, layout)
-
-    def test_dropout_without_a_layout_is_that_of_jax(self):
-        mask = jax.random.bernoulli(self.key, 1.0 - 0.3, (16, 8))
-        expected = jnp.where(mask, self.inputs / (1.0 - 0.3), 0)
-        result = keras.random.dropout(self.inputs, 0.3, seed=7)
-        assert_same_bits(result, expected)
-
-    def test_categorical(self):
-        layout = self.sharding("batch", "model")
-        result = keras.random.categorical(
-            self.inputs, 12, seed=7, layout=layout
-        )
-        expected = jax.random.categorical(
-            self.key, self.inputs[..., None], shape=(16, 12), axis=1
-        )
-        assert_same_bits(result, expected)
-        assert_laid_out(result, layout)
-
-    def test_shuffle(self):
-        for axis in (0, 1):
-            layout = self.sharding("model")
-            result = keras.random.shuffle(
-                self.inputs, axis, seed=7, layout=layout
-            )
-            expected = jax.random.permutation(
-                self.key, self.inputs, axis, independent=True
-            )
-            assert_same_bits(result, expected)
-            assert_laid_out(result, layout)
-
-    def test_under_jit(self):
-        layout = self.sharding("model")
-
-        @jax.jit
-        def dropped(x, key):
-            return keras.random.dropout(x, 0.3, seed=key, layout=layout)
-
-        expected = keras.random.dropout(self.inputs, 0.3, seed=7)
-        assert_same_bits(dropped(self.inputs, self.key), expected)
