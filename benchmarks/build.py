@@ -22,20 +22,33 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+# 500 MB of weights, so 1 GB of slots.
+ADAM = "Adam's slots, 1007 MB"
+ADAM_LAYERS = 30
+
 CASES = (
     ("efficientnet", False),
     ("resnet", False),
     ("gpt_12", False),
     ("gpt_24", False),
     ("gpt_24", True),
+    (ADAM, True),
 )
 
 
 def run(case, python):
     model, sharded = case
-    arguments = {"model": model, "sharded": sharded}
-    warm_up = arguments | {"model": "tiny"}
-    result = measure(model_contenders.build, arguments, warm_up, python)
+    contender, key, tiny = model_contenders.build, "model", "tiny"
+    if model == ADAM:
+        contender, key, model, tiny = (
+            model_contenders.build_adam,
+            "layers",
+            ADAM_LAYERS,
+            1,
+        )
+    arguments = {key: model, "sharded": sharded}
+    warm_up = arguments | {key: tiny}
+    result = measure(contender, arguments, warm_up, python)
     return {
         "seconds": result["seconds"][0],
         "growth": result["growth"],

@@ -45,6 +45,33 @@ def count_programs(model, sharded):
     return len(compiled)
 
 
+def build_adam(layers, sharded):
+    """Builds Adam's slots for equal layers of 16.8 MB each.
+
+    Args:
+        layers: The number of layers, an integer.
+        sharded: As for `build`.
+    """
+    import jax
+
+    import keras
+
+    if sharded:
+        _distribute(keras)
+    model = keras.Sequential([keras.Input((2048,))])
+    for _ in range(layers):
+        model.add(keras.layers.Dense(2048, use_bias=False))
+    jax.block_until_ready([w.value for w in model.weights])
+
+    def work():
+        optimizer = keras.optimizers.Adam()
+        optimizer.build(model.trainable_variables)
+        jax.block_until_ready([v.value for v in optimizer.variables])
+        return optimizer
+
+    return work
+
+
 def tiny(keras):
     return keras.Sequential([keras.Input((8,)), keras.layers.Dense(8)])
 
