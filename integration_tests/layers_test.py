@@ -25,6 +25,11 @@ from keras import optimizers
 
 IS_NNX = os.environ.get("KERAS_NNX_ENABLED") == "true"
 ROOT = Path(__file__).resolve().parent.parent
+ALSO_WITH_NNX = [
+    "keras/src/backend/jax/tracing_test.py",
+    "keras/src/backend/jax/variable_layout_test.py",
+    "keras/src/initializers",
+]
 BATCH = 8
 
 
@@ -380,7 +385,7 @@ class Seeds(keras.Layer):
 def test_nnx():
     pytest.importorskip("flax")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", __file__],
+        [sys.executable, "-m", "pytest", "-q", __file__, *ALSO_WITH_NNX],
         cwd=ROOT,
         env={**os.environ, "KERAS_NNX_ENABLED": "true"},
         capture_output=True,

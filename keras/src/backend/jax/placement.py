@@ -60,7 +60,8 @@ def distribute(tensor, layout):
     """Lays out a tensor, wherever it is now.
 
     Args:
-        tensor: Host data or a JAX array, which may be traced.
+        tensor: Host data or a JAX array, which may be traced. `None`, the
+            value of NNX variables that have none yet, is returned as it is.
         layout: Anything that `layouts.to_sharding` accepts.
 
     Returns:
@@ -69,7 +70,7 @@ def distribute(tensor, layout):
     Raises:
         ValueError: If the layout does not fit the shape.
     """
-    if _is_laid_out(tensor, layout):
+    if tensor is None or _is_laid_out(tensor, layout):
         return tensor
     host_data = as_host_data(tensor)
     tensor = jnp.asarray(tensor) if host_data is None else host_data
