@@ -341,7 +341,7 @@ class InitializationTest(testing.TestCase):
 
     @parameterized.product(kind=[*LEGACY])
     def test_small_legacy_initializer(self, kind):
-        self.check(LEGACY[kind], *layout_and_context("explicit"))
+        self.check(LEGACY[kind], *layout_and_context(None))
 
     @parameterized.product(kind=[*WITH_LAYOUT], axes=["auto", "explicit", None])
     def test_initializer_that_takes_a_layout(self, kind, axes):

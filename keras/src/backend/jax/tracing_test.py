@@ -78,22 +78,42 @@ class TracingTest(testing.TestCase):
             pass
         np.testing.assert_array_equal(late.generator.state, [4, 1])
 
-    def test_a_jitted_function_is_good_for_several_meshes(self):
+    def test_a_jitted_function_keeps_no_layout(self):
         @functools.partial(jax.jit, static_argnums=0)
         def draw(shape):
             return backend.random.normal(shape, seed=3)
 
+        layout, _ = cases.layout_and_context("auto")
         want = draw(cases.SHAPE)
-        draw.clear_cache()
-        one = NamedSharding(
-            jax.make_mesh((2,), ("model",), (AxisType.Auto,)),
-            PartitionSpec("model"),
-        )
+        with cases.large(), jax.set_mesh(layout.mesh):
+            value = cases.born(lambda shape, dtype: draw(shape), layout)
+            after = draw(cases.SHAPE)
+        np.testing.assert_array_equal(value, want)
+        np.testing.assert_array_equal(after, want)
+        self.assertTrue(after.sharding.is_fully_replicated)
+
+    def test_a_layout_is_handed_over_once(self):
+        received = []
+
+        def record(initializer):
+            def recording(shape, dtype, layout=None):
+                received.append(layout)
+                return initializer(shape, dtype, layout)
+
+            return recording
+
+        for initializer in (cases.honours_layout, cases.draws_in_layout):
+            cases.born(record(initializer), cases.layout_and_context("auto")[0])
+            (layout,) = received
+            self.assertEqual(layout.spec, cases.SPEC)
+            self.assertTrue(layout.mesh.are_all_axes_explicit)
+            received.clear()
+
+    def test_a_factorization_runs_on_one_device(self):
+        tracing._programs.clear()
         with cases.large():
-            for layout in (cases.layout_and_context("auto")[0], one):
-                value = cases.born(lambda shape, dtype: draw(shape), layout)
-                np.testing.assert_array_equal(value, want)
-        self.assertLen(draw(cases.SHAPE).devices(), 1)
+            cases.born(cases.factorizes, cases.layout_and_context("auto")[0])
+        self.assertEqual(tracing._programs, {})
 
     @parameterized.parameters(True, False)
     def test_refuses_a_value_of_another_shape(self, is_large):
@@ -155,11 +175,21 @@ class TracingTest(testing.TestCase):
     def test_equal_initializers_share_a_program(self):
         layout, _ = cases.layout_and_context("auto")
         tracing._programs.clear()
-        with cases.large():
+        compile_ = jax.stages.Lowered.compile
+        with (
+            cases.large(),
+            mock.patch.object(
+                jax.stages.Lowered,
+                "compile",
+                autospec=True,
+                side_effect=compile_,
+            ) as compiling,
+        ):
             for seed in range(3):
-                cases.born(cases.Scaled(seed=seed), layout)
-                cases.born(cases.Scaled(seed=seed), layout, dtype="bfloat16")
-        self.assertLen(tracing._programs, 2)
+                for dtype in ("float32", "bfloat16"):
+                    scaled = cases.Scaled(seed=seed)
+                    cases.born(scaled, layout, dtype=dtype)
+        self.assertEqual(compiling.call_count, 2)
 
     def test_programs_are_not_kept_forever(self):
         layout, _ = cases.layout_and_context("auto")

@@ -86,18 +86,17 @@ class LayoutOfVariablesTest(testing.TestCase):
 
         def make(layout):
             variable = backend.Variable(initializer, cases.SHAPE, layout=layout)
+            first = variable.value
             variable.assign(variable + 1)
-            return variable.value
+            return first, variable.value
 
-        want = jax.jit(lambda: make(None))()
+        wanted = jax.jit(lambda: make(None))()
         with cases.in_mesh(context):
-            value = jax.jit(lambda: make(layout))()
-        self.assertTrue(
-            value.sharding.is_equivalent_to(
-                cases.layout_and_context("auto")[0], 2
-            )
-        )
-        self.assertAllClose(value, want, rtol=1e-6)
+            values = jax.jit(lambda: make(layout))()
+        sharding, _ = cases.layout_and_context("auto")
+        for value, want in zip(values, wanted):
+            self.assertTrue(value.sharding.is_equivalent_to(sharding, 2))
+            self.assertAllClose(value, want, rtol=1e-6)
 
     def test_variable_created_while_inferring_shapes(self):
         layout, _ = cases.layout_and_context("auto")
