@@ -1,7 +1,7 @@
 """Memory and time of large random draws, side by side.
 
     python benchmarks/draws.py [--upstream PYTHON] [--torch PYTHON]
-        [--repeats N] [--output FOLDER]
+        [--repeats N] [--only TEXT] [--output FOLDER]
 
 The paths are of Pythons that have an unmodified Keras with JAX, and PyTorch.
 Each run is a process of its own; the contenders take turns, and a figure is
@@ -148,7 +148,8 @@ def plan(options):
 
 def measured(options, console):
     """Measures everything `repeats` times, in turn."""
-    figures, work = {}, list(plan(options))
+    figures = {}
+    work = [(key, run) for key, run in plan(options) if options.only in key[0]]
     for _ in range(options.repeats):
         for key, run in track(
             work,
@@ -231,6 +232,9 @@ def main():
     parser.add_argument("--upstream", metavar="PYTHON")
     parser.add_argument("--torch", metavar="PYTHON")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="rows whose name has it"
+    )
     parser.add_argument("--output", type=Path, metavar="FOLDER")
     options = parser.parse_args()
     for python in (options.upstream, options.torch):
