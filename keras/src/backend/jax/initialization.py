@@ -185,7 +185,7 @@ def _spread(value, sharding):
 
 @contextlib.contextmanager
 def _birth(shape, sharding):
-    outer = variable_being_born()
+    outer = global_state.get_global_attribute(_SCOPE)
     birth = Birth(tuple(shape), sharding, get_opaque_trace_state())
     global_state.set_global_attribute(_SCOPE, birth)
     try:
