@@ -86,7 +86,8 @@ def load():
     read = bytes_read() - read
     check(model.layers[1].kernel, array)
     shard = model.layers[1].kernel.value.addressable_shards[0].data
-    assert read < 1.1 * shard.nbytes + 2**14, (read, shard.nbytes)
+    # Sockets of the coordinator count too; the whole would be twice this.
+    assert read < 1.1 * shard.nbytes + 2**17, (read, shard.nbytes)
 
 
 def load_keras():
