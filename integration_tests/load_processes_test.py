@@ -81,13 +81,16 @@ def assign():
 def load():
     model = make_model()
     model.load_weights(task["weights"])
-    read = bytes_read()
-    model.load_weights(task["weights"])
-    read = bytes_read() - read
+    reads = []
+    for _ in range(3):
+        before = bytes_read()
+        model.load_weights(task["weights"])
+        reads.append(bytes_read() - before)
+    # The process reads other things too, now and then; loading reads this.
+    read = min(reads)
     check(model.layers[1].kernel, array)
     shard = model.layers[1].kernel.value.addressable_shards[0].data
-    # Sockets of the coordinator count too; the whole would be twice this.
-    assert read < 1.1 * shard.nbytes + 2**17, (read, shard.nbytes)
+    assert read < 1.1 * shard.nbytes + 2**14, (read, shard.nbytes)
 
 
 def load_keras():
