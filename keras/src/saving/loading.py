@@ -3,23 +3,30 @@
 With the JAX backend, what Keras's own `load_own_variables` assign is handed
 down as `H5Array`s, of which each process reads the parts that its devices
 need, once all of the file turned out to fit the model. A `load_own_variables`
-that a user wrote gets NumPy arrays, as ever.
+that a user wrote gets `StoredArray`s to the same effect if there are layouts,
+else NumPy arrays.
 """
 
 import contextlib
 import functools
-import io
-import os
+import json
 import pathlib
-import struct
+import weakref
 import zipfile
 
 from keras.src.backend.common import global_state
 from keras.src.backend.common.h5_array import H5Array
 from keras.src.backend.common.h5_array import open_h5
+from keras.src.backend.common.stored_array import StoredArray
 from keras.src.backend.config import backend
+from keras.src.saving import loading_archives
 
-_LOADS_LAZILY = "saving_loads_lazily"
+# What makes arrays of datasets for the `load_own_variables` that is called.
+# `None` while nothing is loaded.
+_MAKE_ARRAY = "saving_make_array"
+_BY_STORE = False
+
+_WHILE = "While loading the variables"
 
 
 def all_or_nothing(load_state):
@@ -38,26 +45,77 @@ def all_or_nothing(load_state):
     def _load_state(saveable, weights_store, *args, **kwargs):
         if backend() != "jax":
             return load_state(saveable, weights_store, *args, **kwargs)
-        outer = global_state.get_global_attribute(_LOADS_LAZILY)
-        lazily = _is_loaded_by_keras(saveable)
-        global_state.set_global_attribute(_LOADS_LAZILY, lazily)
+        outer = global_state.get_global_attribute(_MAKE_ARRAY)
+        load = functools.partial(
+            load_state, saveable, weights_store, *args, **kwargs
+        )
+        one = load, saveable, weights_store, kwargs.get("failed_saveables")
         try:
             if outer is not None:
-                return load_state(saveable, weights_store, *args, **kwargs)
+                _load_one(*one)
+                return
             with _naming_file(weights_store), _loading() as loading:
-                load_state(saveable, weights_store, *args, **kwargs)
-                error = getattr(weights_store, "open_error", None)
-                if error is not None:
-                    raise error
+                _load_one(*one)
                 if kwargs.get("failed_saveables"):
                     _name_file_in(kwargs["error_msgs"], weights_store)
                     if not kwargs.get("skip_mismatch"):
                         loading.abandon()
                 loading.settle()
         finally:
-            global_state.set_global_attribute(_LOADS_LAZILY, outer)
+            global_state.set_global_attribute(_MAKE_ARRAY, outer)
 
     return _load_state
+
+
+def _load_one(load, saveable, store, failed):
+    """Calls `load()` for `saveable` and what is inside."""
+    make_array = _array_maker(saveable)
+    global_state.set_global_attribute(_MAKE_ARRAY, make_array)
+    with _naming_variables(saveable):
+        load()
+        error = getattr(store, "open_error", None)
+        if error is not None:
+            raise error
+        if not isinstance(make_array, _HandedOut):
+            return
+        if id(saveable) in (failed or ()):
+            # A method may do what takes no less than a NumPy array.
+            global_state.set_global_attribute(_MAKE_ARRAY, _BY_STORE)
+            load()
+        else:
+            make_array.read_what_is_kept()
+
+
+def _array_maker(saveable):
+    load = getattr(type(saveable), "load_own_variables", None)
+    module = getattr(load, "__module__", "")
+    if module.startswith("keras.src."):
+        # Some preprocessing layers keep what they load. All else assigns it.
+        keeps = module.startswith("keras.src.layers.preprocessing.")
+        return _BY_STORE if keeps else H5Array
+    variables = getattr(saveable, "variables", ())
+    if any(getattr(v, "_layout", None) is not None for v in variables):
+        return _HandedOut()
+    return _BY_STORE
+
+
+class _HandedOut:
+    """Makes arrays for a user's `load_own_variables`."""
+
+    def __init__(self):
+        self._arrays = []
+
+    def __call__(self, dataset):
+        array = StoredArray(H5Array(dataset))
+        self._arrays.append(weakref.ref(array))
+        return array
+
+    def read_what_is_kept(self):
+        """Reads what outlives the call, as the file may soon be another."""
+        for reference in self._arrays:
+            array = reference()
+            if array is not None:
+                array.whole()
 
 
 def without_initial_draws(load_model):
@@ -66,18 +124,19 @@ def without_initial_draws(load_model):
     Initial values that the file overwrites are not made in the first place.
 
     Args:
-        load_model: The function.
+        load_model: A function `load_model(file, ...)` of a path or a file
+            object.
 
     Returns:
-        A function of the same arguments.
+        A function of the same arguments. Errors name the file.
     """
 
     @functools.wraps(load_model)
-    def wrapper(*args, **kwargs):
+    def wrapper(file, *args, **kwargs):
         if backend() != "jax":
-            return load_model(*args, **kwargs)
-        with _loading(initial=True):
-            return load_model(*args, **kwargs)
+            return load_model(file, *args, **kwargs)
+        with _naming(getattr(file, "name", file)), _loading(initial=True):
+            return load_model(file, *args, **kwargs)
 
     return wrapper
 
@@ -87,18 +146,6 @@ def _loading(**options):
     from keras.src.backend.jax.deferral import Loading
 
     return Loading(**options)
-
-
-def _is_loaded_by_keras(saveable):
-    """Whether `saveable` only assigns to variables what it loads.
-
-    Some preprocessing layers keep what they load.
-    """
-    load = getattr(type(saveable), "load_own_variables", None)
-    module = getattr(load, "__module__", "")
-    return module.startswith("keras.src.") and not module.startswith(
-        "keras.src.layers.preprocessing."
-    )
 
 
 def lazily(getitem):
@@ -113,11 +160,12 @@ def lazily(getitem):
 
     @functools.wraps(getitem)
     def __getitem__(self, key):
-        if not global_state.get_global_attribute(_LOADS_LAZILY):
+        make_array = global_state.get_global_attribute(_MAKE_ARRAY)
+        if not make_array:
             return getitem(self, key)
         from keras.src.saving.saving_lib import safe_get_h5_dataset
 
-        return H5Array(safe_get_h5_dataset(self._h5_entry_group, key))
+        return make_array(safe_get_h5_dataset(self._h5_entry_group, key))
 
     return __getitem__
 
@@ -152,9 +200,18 @@ def reading_parts(get_h5_file):
 def _open_parts(store, path):
     if store.archive is None:
         return open_h5(path)
-    member = stored_member(store.archive, str(path))
+    if _is_alone():
+        # Several processes do not read all of it, so that they cannot tell.
+        loading_archives.check_sum(store.archive, str(path))
+    member = loading_archives.stored_member(store.archive, str(path))
     store.io_file = member or store.archive.open(str(path), "r")
     return open_h5(path, store.io_file)
+
+
+def _is_alone():
+    from keras.src.backend.jax import distribution_lib
+
+    return distribution_lib.num_processes() == 1
 
 
 def unless_read_in_place(is_memory_sufficient):
@@ -184,75 +241,6 @@ class ReadInPlace(Exception):
     """The weights are to be read from the archive that they are in."""
 
 
-class _Member(io.RawIOBase):
-    """A range of bytes of a file."""
-
-    def __init__(self, file, start, size):
-        self._file = file
-        self._start = start
-        self._size = size
-        self._position = 0
-
-    def readable(self):
-        return True
-
-    def seekable(self):
-        return True
-
-    def tell(self):
-        return self._position
-
-    def seek(self, offset, whence=os.SEEK_SET):
-        base = {
-            os.SEEK_SET: 0,
-            os.SEEK_CUR: self._position,
-            os.SEEK_END: self._size,
-        }
-        self._position = base[whence] + offset
-        return self._position
-
-    def readinto(self, buffer):
-        view = memoryview(buffer).cast("B")
-        view = view[: max(0, self._size - self._position)]
-        # The archive moves the position of the file for its own purposes.
-        count = os.preadv(
-            self._file.fileno(), [view], self._start + self._position
-        )
-        self._position += count
-        return count
-
-
-def stored_member(archive, name):
-    """Returns a file object for what a zip archive stores uncompressed.
-
-    Unlike the one that `zipfile` returns, it reads nothing but what it is
-    asked for.
-
-    Args:
-        archive: A `zipfile.ZipFile` that is open to read.
-        name: The name of the member.
-
-    Returns:
-        A file object, or `None` if the member is not stored as it is in a
-        file on this machine.
-    """
-    info = archive.getinfo(name)
-    is_encrypted = info.flag_bits & 1
-    if info.compress_type != zipfile.ZIP_STORED or is_encrypted:
-        return None
-    if not hasattr(os, "preadv"):  # On Windows.
-        return None
-    try:
-        descriptor = archive.fp.fileno()
-    except (AttributeError, OSError):
-        return None
-    # A local header of 30 bytes, with the lengths of what follows it.
-    header = os.pread(descriptor, 30, info.header_offset)
-    lengths = struct.unpack("<HH", header[26:])
-    start = info.header_offset + len(header) + sum(lengths)
-    return _Member(archive.fp, start, info.file_size)
-
-
 def naming_its_file(load_weights):
     """Decorates `load_weights_only` to name the file in errors that lack it.
 
@@ -278,9 +266,14 @@ def _naming(file):
     except FileNotFoundError:
         raise
     except (OSError, zipfile.BadZipFile) as error:
-        if str(file) in str(error):
+        is_path = isinstance(file, (str, pathlib.Path))
+        if not is_path or str(file) in str(error):
             raise
-        raise type(error)(f"Could not read '{file}': {error}") from error
+        named = type(error)(f"Could not read '{file}': {error}")
+        named.__notes__ = getattr(error, "__notes__", [])
+        raise named from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"Could not read '{file}': {error}") from error
 
 
 def _file_of(store):
@@ -307,16 +300,36 @@ def _naming_file(store):
         raise
 
 
+@contextlib.contextmanager
+def _naming_variables(saveable):
+    try:
+        yield
+    except Exception as error:
+        notes = getattr(error, "__notes__", [])
+        # Only what is furthest inside, not what contains it.
+        if not any(note.startswith(_WHILE) for note in notes):
+            paths = _paths(saveable)
+            error.add_note(f"{_WHILE} {paths} of {saveable}.")
+        raise
+
+
+def _paths(saveable):
+    return [
+        getattr(variable, "path", str(variable))
+        for variable in getattr(saveable, "variables", ())
+    ]
+
+
 def _name_file_in(failures, store):
     file = _file_of(store)
     if not failures or file is None:
         return
     for key, (saveable, error) in failures.items():
-        message = f"{_message(error)}\n\nReceived: file='{file}'"
+        message = str(error)
+        if isinstance(error, KeyError):
+            message = (
+                "The file has no value for one of the variables "
+                f"{_paths(saveable)}: {error}."
+            )
+        message = f"{message}\n\nReceived: file='{file}'"
         failures[key] = saveable, ValueError(message)
-
-
-def _message(error):
-    if isinstance(error, KeyError):
-        return f"The file has no variable {error}."
-    return str(error)

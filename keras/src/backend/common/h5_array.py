@@ -39,6 +39,7 @@ class H5Array:
         self.dtype = dataset.dtype
         if dataset.attrs.get("dtype") == "bfloat16":
             self.dtype = np.dtype(ml_dtypes.bfloat16)
+        self._is_chunked = dataset.chunks is not None
         self._dataset = dataset
         self._filename = dataset.file.filename
         self._name = dataset.name
@@ -59,27 +60,41 @@ class H5Array:
             OSError: If the file cannot be read, with the names of the file
                 and of the dataset.
         """
-        parts = [
-            (tuple(map(_bounds, index, self.shape)), out)
-            for index, out in parts
-            if out.size
-        ]
-        try:
-            with self._opened() as dataset:
-                if len(parts) > 1 and _is_box(parts):
-                    # One pass over what is contiguous in the file.
-                    self._read_blocks(dataset, _box(parts), parts)
-                    return
-                for part, out in parts:
-                    if self.dtype == out.dtype:
-                        _read(dataset, part, out)
-                    else:
-                        self._read_blocks(dataset, part, [(part, out)])
-        except OSError as error:
-            raise OSError(
-                f"Could not read dataset '{self._name}' of the file "
-                f"'{self._filename}': {error}"
-            ) from error
+        parts = [(self._bounds(index), out) for index, out in parts if out.size]
+        bounds = [part for part, _ in parts]
+        with self._opened() as dataset:
+            if len(parts) > 1 and _is_box(bounds):
+                # One pass over what is contiguous in the file.
+                self._read_blocks(dataset, _box(bounds), parts)
+                return
+            for part, out in parts:
+                if self.dtype == out.dtype:
+                    _read(dataset, part, out)
+                else:
+                    self._read_blocks(dataset, part, [(part, out)])
+
+    def check(self, indices):
+        """Finds out before parts are read whether they can be.
+
+        What is stored in chunks, which may be compressed or have checksums,
+        is read for that and dropped, a block at a time. Other data can be
+        read if HDF5 could find it.
+
+        Args:
+            indices: A list of parts, tuples with a slice for each dimension.
+
+        Raises:
+            OSError: If the file cannot be read, with the names of the file
+                and of the dataset.
+        """
+        if not self._is_chunked:
+            return
+        parts = [part for part in map(self._bounds, indices) if _size(part)]
+        if len(parts) > 1 and _is_box(parts):
+            parts = [_box(parts)]
+        with self._opened() as dataset:
+            for part in parts:
+                self._read_blocks(dataset, part, [])
 
     def _read_blocks(self, dataset, box, parts):
         for block in _blocks(box, self.dtype.itemsize):
@@ -104,13 +119,24 @@ class H5Array:
         self.read([((slice(None),) * self.ndim, out)])
         return out
 
+    def _bounds(self, index):
+        return (
+            *(rows.indices(size)[:2] for rows, size in zip(index, self.shape)),
+        )
+
     @contextlib.contextmanager
     def _opened(self):
-        if self._dataset:
-            yield self._dataset
-        else:
-            with open_h5(self._filename) as file:
-                yield file[self._name]
+        try:
+            if self._dataset:
+                yield self._dataset
+            else:
+                with open_h5(self._filename) as file:
+                    yield file[self._name]
+        except OSError as error:
+            raise OSError(
+                f"Could not read dataset '{self._name}' of the file "
+                f"'{self._filename}': {error}"
+            ) from error
 
 
 def open_h5(path, file=None):
@@ -147,23 +173,21 @@ def _read(dataset, part, out):
         raw[...] = dataset[()]
 
 
-def _bounds(rows, size):
-    start, stop, _ = rows.indices(size)
-    return start, stop
+def _size(part):
+    return math.prod(stop - start for start, stop in part)
 
 
 def _box(parts):
     """The bounds of the smallest part that contains all of these."""
     return [
         (min(start for start, _ in axis), max(stop for _, stop in axis))
-        for axis in zip(*(part for part, _ in parts))
+        for axis in zip(*parts)
     ]
 
 
 def _is_box(parts):
     """Whether parts that do not overlap leave no gap between them."""
-    size = math.prod(stop - start for start, stop in _box(parts))
-    return size == sum(out.size for _, out in parts)
+    return _size(_box(parts)) == sum(map(_size, parts))
 
 
 def _slices(part, origin):

@@ -1,5 +1,6 @@
 """How host data gets into a variable of the JAX backend."""
 
+import contextlib
 import functools
 
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 from keras.src.backend.common import global_state
 from keras.src.backend.common.h5_array import H5Array
 from keras.src.backend.common.stateless_scope import in_stateless_scope
+from keras.src.backend.common.stored_array import StoredArray
 from keras.src.backend.jax import deferral
 from keras.src.backend.jax import layouts
 from keras.src.backend.jax import placement
@@ -70,7 +72,9 @@ def transactional(assign):
             return assign(self, value)
         if _is_deferred(self, value):
             loading.defer(
-                self, lambda: assign(self, _place(self, value, self._dtype))
+                self,
+                lambda: assign(self, _place(self, value, self._dtype)),
+                lambda: _check(self, value),
             )
         else:
             loading.keep(self)
@@ -89,28 +93,47 @@ def _is_deferred(variable, value):
 
 
 def _check_dtype(variable, value):
-    if (
-        not jax.dtypes.issubdtype(value.dtype, np.number)
-        and value.dtype != bool
-    ):
+    is_number = jax.dtypes.issubdtype(value.dtype, np.number)
+    if not is_number and value.dtype != bool:
         raise _cast_error(variable, value, TypeError("It is no number."))
+
+
+def _check(variable, stored):
+    with _naming(variable, stored):
+        placement.check(stored, _sharding(variable, stored))
 
 
 def _is_to_be_placed(variable, value):
     if in_stateless_scope() or programs.is_tracing():
         return False
-    if variable._layout is not None or isinstance(value, H5Array):
+    if variable._layout is not None or isinstance(
+        value, (H5Array, StoredArray)
+    ):
         return True
-    distribution = global_state.get_global_attribute("distribution")
-    return variable._shape is None and distribution is not None
+    if variable._shape is None:
+        return global_state.get_global_attribute("distribution") is not None
+    # So that errors name the variable, whatever kind of file is loaded.
+    return deferral.current_loading() is not None
 
 
 def _place(variable, value, dtype):
-    sharding = layouts.to_sharding(variable._layout, value.shape, variable.path)
+    with _naming(variable, value):
+        return placement.place(value, _sharding(variable, value), dtype)
+
+
+def _sharding(variable, value):
+    return layouts.to_sharding(variable._layout, value.shape, variable.path)
+
+
+@contextlib.contextmanager
+def _naming(variable, value):
     try:
-        return placement.place(value, sharding, dtype)
+        yield
     except (TypeError, ValueError) as error:
         raise _cast_error(variable, value, error) from error
+    except OSError as error:
+        message = f"{error} It was to be loaded to: path='{variable.path}'."
+        raise OSError(message) from error
 
 
 def _cast_error(variable, value, error):

@@ -40,6 +40,7 @@ class Loading:
     def __init__(self, initial=False):
         self.initial = initial
         self._deferred = {}
+        self._checks = {}
         self._replaced = {}
 
     def __enter__(self):
@@ -59,12 +60,19 @@ class Loading:
         finally:
             global_state.set_global_attribute(_SCOPE, None)
 
-    def defer(self, variable, assign):
-        """Lets `assign()` give `variable` its value, later on."""
+    def defer(self, variable, assign, check=None):
+        """Lets `assign()` give `variable` its value, later on.
+
+        Args:
+            variable: The variable.
+            assign: A function.
+            check: A function that raises if `assign` is known to fail.
+        """
         if not _is_deferred(variable):
             variable.__class__ = _deferred_class(type(variable))
         variable._assign_deferred = assign
         self._deferred[id(variable)] = variable
+        self._checks[id(variable)] = check
 
     def keep(self, variable):
         """Remembers the value of a variable that is about to get another."""
@@ -73,7 +81,18 @@ class Loading:
             self._replaced.setdefault(id(variable), (variable, before))
 
     def settle(self):
-        """Makes the values that are still deferred."""
+        """Makes the values that are still deferred.
+
+        What can be known to fail does so before any variable is changed.
+        Where a variable fails after all, those before have no old values any
+        more, which would have to be held for all of them. A note at the error
+        tells which they are.
+        """
+        for key, variable in self._deferred.items():
+            if _is_deferred(variable) and self._checks[key] is not None:
+                self._checks[key]()
+        self._checks.clear()
+        changed = [variable for variable, _ in self._replaced.values()]
         self._replaced.clear()
         # From here on, old values are not kept.
         global_state.set_global_attribute(_SCOPE, None)
@@ -82,6 +101,11 @@ class Loading:
                 variable = self._deferred.pop(key)
                 if _is_deferred(variable):
                     _settle(variable)
+                    changed.append(variable)
+        except Exception as error:
+            if not self.initial:
+                error.add_note(_half_done(changed))
+            raise
         finally:
             global_state.set_global_attribute(_SCOPE, self)
 
@@ -91,9 +115,20 @@ class Loading:
             if _is_deferred(variable) and "_value" in vars(variable):
                 _restore_class(variable)
         self._deferred.clear()
+        self._checks.clear()
         for variable, before in self._replaced.values():
             variable._value = before
         self._replaced.clear()
+
+
+def _half_done(changed):
+    if not changed:
+        return "No variable has been changed."
+    return (
+        f"{len(changed)} variables have new values already: "
+        f"{[variable.path for variable in changed]}. All others have the "
+        "values that they had before."
+    )
 
 
 def initialized_later(initialize):

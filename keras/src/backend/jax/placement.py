@@ -8,6 +8,7 @@ from jax.experimental.layout import Format
 from keras.src import tree
 from keras.src.backend.common.h5_array import H5Array
 from keras.src.backend.common.h5_array import is_dataset
+from keras.src.backend.common.stored_array import StoredArray
 from keras.src.backend.jax import layouts
 from keras.src.backend.jax import programs
 
@@ -36,20 +37,39 @@ def place(value, sharding, dtype=None):
     if not isinstance(value, H5Array):
         value = np.asarray(value)
     dtype = jax.dtypes.canonicalize_dtype(dtype or value.dtype)
-    whole = (slice(None),) * value.ndim
+    indices = _indices(value, sharding)
+    parts = _copy_parts(value, indices, dtype)
     if sharding is None:
-        return jax.device_put(_copy_parts(value, [whole], dtype)[0])
-    # Devices that hold the same part share one copy of it.
-    indices = sharding.addressable_devices_indices_map(value.shape).values()
-    indices = {_key(index, value.shape): index for index in indices}
-    parts = _copy_parts(value, list(indices.values()), dtype)
-    parts = dict(zip(indices, parts))
+        return jax.device_put(parts[0])
+    keys = [_key(index, value.shape) for index in indices]
+    parts = dict(zip(keys, parts))
     return jax.make_array_from_callback(
         value.shape,
         sharding,
         lambda index: parts[_key(index, value.shape)],
         dtype=dtype,
     )
+
+
+def check(stored, sharding):
+    """Finds out before an `H5Array` is placed whether it can be read.
+
+    Args:
+        stored: The `H5Array`.
+        sharding: As for `place`.
+
+    Raises:
+        OSError: If it cannot.
+    """
+    stored.check(_indices(stored, sharding))
+
+
+def _indices(value, sharding):
+    """The parts that the devices of this process need, each of them once."""
+    if sharding is None:
+        return [(slice(None),) * value.ndim]
+    indices = sharding.addressable_devices_indices_map(value.shape).values()
+    return list({_key(index, value.shape): index for index in indices}.values())
 
 
 def _key(index, shape):
@@ -100,12 +120,14 @@ def as_host_data(value, dtype=None):
             scalar, which have none.
 
     Returns:
-        A NumPy array, or an `H5Array` if `value` is an HDF5 dataset. `None`
-        if `value` is not host data: it is, or contains, an array of JAX or a
-        Keras variable, or it is no array at all.
+        A NumPy array, or an `H5Array` if `value` is an HDF5 dataset or a
+        `StoredArray`. `None` if `value` is not host data: it is, or contains,
+        an array of JAX or a Keras variable, or it is no array at all.
     """
     if isinstance(value, (np.ndarray, np.generic, H5Array)):
         return value
+    if isinstance(value, StoredArray):
+        return value.host_data()
     if isinstance(value, jax.Array):
         return None
     if is_dataset(value):
