@@ -1,0 +1,1 @@
+"""Runs the tests that upstream ships, on the fork and on upstream."""

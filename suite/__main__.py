@@ -1,0 +1,272 @@
+"""Runs the tests that upstream ships on the fork, with one backend.
+
+Tests that fail run on unmodified upstream as well, in the same environment.
+The exit status is 0 if none of them passes there. A run that was interrupted
+goes on where it was.
+"""
+
+import argparse
+import concurrent.futures
+import datetime
+import os
+import platform
+import signal
+import sys
+import threading
+from importlib import metadata
+from pathlib import Path
+from xml.etree import ElementTree
+
+from rich.console import Console
+from rich.progress import MofNCompleteColumn
+from rich.progress import Progress
+from rich.progress import TimeElapsedColumn
+
+from graft.compose import check
+from graft.compose import plan as compose_plan
+from graft.errors import GraftError
+from graft.upstream import locate
+from suite import compare
+from suite import plan
+from suite import processes
+from suite import report
+
+ROOT = processes.ROOT
+NAMED_PACKAGES = {
+    "jax": ("jax", "jaxlib"),
+    "jax-nnx": ("jax", "jaxlib", "flax"),
+    "numpy": ("jax", "scipy"),
+    "tensorflow": ("tensorflow-cpu",),
+    "torch": ("torch",),
+    "openvino": ("openvino",),
+}
+DEVICES = "--xla_force_host_platform_device_count"
+
+
+def parser():
+    made = argparse.ArgumentParser(
+        prog="shell/upstream_suite.sh", description=__doc__
+    )
+    made.add_argument("--backend", required=True, choices=report.BACKENDS)
+    made.add_argument(
+        "--part", default="1/1", help="K/N: only the K-th of N parts"
+    )
+    made.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count(),
+        help="how many processes test at a time; by default one a core",
+    )
+    made.add_argument(
+        "--limit",
+        type=float,
+        default=600,
+        help="seconds after which a test counts as hanging; by default 600",
+    )
+    made.add_argument(
+        "--report",
+        type=Path,
+        help="the Markdown file to write this backend's row into, once all of "
+        "its tests have run",
+    )
+    made.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="test modules or folders, such as keras/src/ops; by default all "
+        f"but {' and '.join(plan.APART)}",
+    )
+    return made
+
+
+class Suite:
+    """The passes of a backend over upstream's tests.
+
+    Args:
+        options: The command line.
+        console: Where to say how far it is.
+    """
+
+    def __init__(self, options, console):
+        self.options = options
+        self.console = console
+        self.stop = threading.Event()
+        composition = compose_plan(locate(ROOT), ROOT, ROOT / "build")
+        check(composition, ROOT)
+        tests = plan.tests_of(composition.upstream)
+        self.modules = plan.selected(tests, options.paths)
+        files = plan.without_own_tests(composition.files, tests)
+        self.key = plan.key_of(files, self.conditions())
+        self.folder = ROOT / "build" / "suite" / options.backend / self.key
+        self.trees = {}
+        for side, content in (
+            ("fork", files),
+            ("upstream", composition.upstream),
+        ):
+            self.trees[side] = self.folder / side
+            plan.snapshot(content, self.trees[side])
+
+    def conditions(self):
+        configuration = [ROOT / "conftest.py", ROOT / "pyproject.toml"]
+        return [
+            platform.python_version(),
+            *(path.read_text() for path in configuration),
+            *plan.installed(),
+        ]
+
+    def passes(self):
+        """For each pass its name, its modules, devices and marker."""
+        yield "all", self.modules, 1, None
+        if self.options.backend == "jax":
+            modules = [
+                module
+                for module in self.modules
+                if plan.wants_devices(module, self.trees["fork"])
+            ]
+            yield "4 devices", modules, 4, "multi_device"
+
+    def sides(self, name, devices, marker):
+        for side, tree in self.trees.items():
+            yield processes.Side(
+                name=f"{side}, {name}",
+                tree=tree,
+                records=self.folder / "records" / name / side,
+                settings=settings(self.options.backend, devices),
+                limit=self.options.limit,
+                marker=marker,
+            )
+
+    def run(self):
+        """Runs all passes.
+
+        Returns:
+            The verdict of each pass, by its name.
+        """
+        verdicts = {}
+        for name, modules, devices, marker in self.passes():
+            fork, upstream = self.sides(name, devices, marker)
+            groups = plan.batches(modules, fork.tree)
+            groups = plan.part_of(groups, self.options.part)
+            modules = sorted(sum(groups, []))
+            self.test(fork, modules, None)
+            verdicts[name] = compare.judge(fork, upstream, modules, self.test)
+        return verdicts
+
+    def test(self, side, modules, only):
+        """Tests modules of one side, in several processes at a time."""
+        groups = plan.batches(modules, side.tree)
+        progress = Progress(
+            *Progress.get_default_columns()[:2],
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        with (
+            progress,
+            concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool,
+        ):
+            bar = progress.add_task(side.name, total=len(modules))
+            runs = {
+                pool.submit(processes.run, side, group, only, self.stop): group
+                for group in groups
+            }
+            try:
+                for done in concurrent.futures.as_completed(runs):
+                    done.result()
+                    group = runs[done]
+                    progress.advance(bar, len(group))
+                    self.say(side, group, modules)
+            except BaseException:
+                self.stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def say(self, side, group, modules):
+        """Prints how a group of modules went, and how many are done."""
+        done = sum(processes.is_finished(side, module) for module in modules)
+        for module in group:
+            outcomes = compare.outcomes_of(side, [module]).values()
+            counts = [
+                f"{sum(r['outcome'] == name for r in outcomes)} {name}"
+                for name in ("passed", "failed", "skipped")
+            ]
+            seconds = sum(record["seconds"] for record in outcomes)
+            self.console.print(
+                f"{side.name} {done}/{len(modules)}: {module}: "
+                f"{', '.join(counts)}, {seconds:.0f} s",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+
+def settings(backend, devices):
+    """The environment variables of a backend."""
+    return {
+        "KERAS_BACKEND": "jax" if backend == "jax-nnx" else backend,
+        "KERAS_NNX_ENABLED": "true" if backend == "jax-nnx" else "false",
+        "XLA_FLAGS": f"{DEVICES}={devices}",
+    }
+
+
+def run_of(suite, verdicts):
+    """A `report.Run` of all that is known."""
+    names = ("numpy", *NAMED_PACKAGES[suite.options.backend])
+    versions = [f"{name} {metadata.version(name)}" for name in names]
+    return report.Run(
+        backend=suite.options.backend,
+        fork=f"{metadata.version('keras')} ({suite.key})",
+        packages=", ".join([f"Python {platform.python_version()}", *versions]),
+        date=datetime.date.today().isoformat(),
+        verdicts=verdicts,
+    )
+
+
+def main(arguments=None):
+    """Runs the suite.
+
+    Args:
+        arguments: The command line.
+
+    Returns:
+        The exit status.
+    """
+    options = parser().parse_args(arguments)
+    console = Console()
+    if options.report and (options.paths or options.part != "1/1"):
+        console.print("--report needs a run of all tests: no PATH, no --part")
+        return 2
+    # As with Ctrl-C: the processes that test have to end as well.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        suite = Suite(options, console)
+        run = run_of(suite, suite.run())
+    except GraftError as error:
+        console.print(f"upstream_suite: {error}", highlight=False)
+        return 2
+    except KeyboardInterrupt:
+        console.print("Interrupted. The same command goes on from here.")
+        return 130
+    conclude(suite, run)
+    return 1 if run.only_here() else 0
+
+
+def conclude(suite, run):
+    """Writes and prints what came of a run."""
+    options, console = suite.options, suite.console
+    for line in report.listing(run):
+        console.print(line, highlight=False, soft_wrap=True)
+    path = suite.folder / "junit.xml"
+    tree = ElementTree.ElementTree(report.junit(run))
+    tree.write(path, encoding="utf-8", xml_declaration=True)
+    console.print(f"JUnit file: {path}", highlight=False, soft_wrap=True)
+    if options.report:
+        old = options.report
+        text = old.read_text() if old.exists() else ""
+        options.report.parent.mkdir(parents=True, exist_ok=True)
+        options.report.write_text(report.update(text, run))
+    console.print(report.table(run))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
