@@ -7,10 +7,13 @@ from pathlib import Path
 
 from graft import lock
 from graft import report
+from graft.checkout import Checkout
 from graft.compose import check
 from graft.compose import plan
 from graft.compose import write
 from graft.errors import GraftError
+from graft.series import Conflicts
+from graft.series import Series
 from graft.upstream import locate
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -41,6 +44,26 @@ def parser():
     )
     locking.add_argument(
         "--check", action="store_true", help="only say whether it is up to date"
+    )
+    series = commands.add_parser(
+        "series", parents=[common], help="make commits for upstream"
+    )
+    series.add_argument(
+        "--onto",
+        type=Path,
+        required=True,
+        metavar="CHECKOUT",
+        help="a git checkout of Keras",
+    )
+    series.add_argument(
+        "--branch",
+        default="layouts",
+        help="the branch to make in it; by default %(default)s",
+    )
+    series.add_argument(
+        "--skip-conflicts",
+        action="store_true",
+        help="leave out what does not fit that checkout",
     )
     return top
 
@@ -94,7 +117,32 @@ def lock_command(composition, repository, options):
     return 1 if options.check and lines else 0
 
 
-COMMANDS = {"tree": tree, "diff": diff, "status": status, "lock": lock_command}
+def series_command(composition, repository, options):
+    check(composition, repository)
+    checkout = Checkout(options.onto)
+    checkout.check_new(options.branch)
+    series = Series.of(composition, repository)
+    tree = checkout.files()
+    try:
+        commits, left_out = series.on(tree), []
+    except Conflicts as conflicts:
+        if not options.skip_conflicts:
+            report.conflicts(conflicts)
+            return 1
+        commits, left_out = series.fitting(tree)
+    changes = [(commit.message, commit.files) for commit in commits]
+    made = checkout.commit(options.branch, changes)
+    report.series(options.branch, zip(made, commits), left_out)
+    return 0
+
+
+COMMANDS = {
+    "tree": tree,
+    "diff": diff,
+    "status": status,
+    "lock": lock_command,
+    "series": series_command,
+}
 
 if __name__ == "__main__":
     if hasattr(signal, "SIGPIPE"):  # `python -m graft diff | head`

@@ -73,3 +73,25 @@ def status(composition, review):
         lines.append(f"graft.lock: {line}")
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def conflicts(found):
+    """Prints what does not fit a checkout."""
+    print("Nothing was done. To be reviewed:")
+    for error, _, _ in found.found:
+        print(f"  {error}")
+    print(
+        "Change the grafts to fit, or leave these out with --skip-conflicts "
+        "and make them by hand."
+    )
+
+
+def series(branch, made, left_out):
+    """Prints the commits of a new branch, and what is not in them."""
+    for commit, change in made:
+        print(f"{commit[:10]} {change.step.title} ({len(change.files)} files)")
+    print(f"These are on the new branch `{branch}`.")
+    if left_out:
+        print("Left out, to be made by hand:")
+        for error in left_out:
+            print(f"  {error}")
