@@ -4,6 +4,7 @@ Upstream's tests rely on it too: they import `skip_if_backend` from here, and
 their markers get their meaning here.
 """
 
+import contextlib
 import importlib.util
 import os
 import sys
@@ -41,7 +42,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(TREE), os.environ.get("PYTHONPATH")])
 )
 
-if importlib.util.find_spec("torch"):
+with contextlib.suppress(ImportError):
     import torch  # noqa: F401  # TensorFlow crashes if it comes before torch.
 
 

@@ -9,18 +9,5 @@
 # Interrupted, it goes on where it was. `--help` lists all options.
 source "$(dirname "$0")/_env.sh"
 
-backend=
-for ((i = 1; i <= $#; i++)); do
-  case ${!i} in
-  --backend) next=$((i + 1)) && backend=${!next-} ;;
-  --backend=*) backend=${!i#--backend=} ;;
-  esac
-done
-if [[ ! -f requirements-$backend.txt || $backend == suite ]]; then
-  echo "Which backend? Received: --backend=$backend" >&2
-  sed -n '2,9s/^# \?//p' "$BASH_SOURCE" >&2
-  exit 2
-fi
-environment "suite/$backend/venv" \
-  -r requirements-suite.txt -r "requirements-$backend.txt" -e .
+environment venv -r requirements.txt -e .
 exec "$PYTHON" -m suite "$@"
