@@ -1,12 +1,7 @@
 """Several processes draw, each its own part, and agree on the whole."""
 
-import json
-import os
-import socket
-import subprocess
-import sys
-
 import numpy as np
+import processes
 import pytest
 
 import keras
@@ -15,23 +10,7 @@ SHAPE = (64, 48)
 AXES = [["model", None], [None, "model"], [None, None]]
 
 WORKER = """
-import json
-import os
-import sys
-
-task = json.loads(sys.argv[1])
-os.environ["KERAS_BACKEND"] = "jax"
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=1"
-
-import jax
 import numpy as np
-
-jax.distributed.initialize(
-    task["coordinator"],
-    task["processes"],
-    task["process"],
-    initialization_timeout=60,
-)
 
 import keras
 
@@ -71,43 +50,14 @@ for i, axes in enumerate(task["axes"]):
     }.items():
         variable = keras.Variable(initializer, task["shape"], layout=layout)
         keep(f"{name} {i}", variable.value)
-np.savez(task["file"], **parts)
-jax.distributed.shutdown()
+np.savez(os.path.join(task["folder"], f"{task['process']}.npz"), **parts)
 """
 
 
-def run(processes, folder):
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        coordinator = f"localhost:{free.getsockname()[1]}"
-    workers, files = [], []
-    for process in range(processes):
-        files.append(folder / f"{process}.npz")
-        task = {
-            "coordinator": coordinator,
-            "processes": processes,
-            "process": process,
-            "shape": SHAPE,
-            "axes": AXES,
-            "file": str(files[-1]),
-        }
-        workers.append(
-            subprocess.Popen(
-                [sys.executable, "-c", WORKER, json.dumps(task)],
-                env=os.environ,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-        )
-    try:
-        outputs = [worker.communicate(timeout=300)[0] for worker in workers]
-    finally:
-        for worker in workers:
-            worker.kill()
-    for worker, output in zip(workers, outputs):
-        assert worker.returncode == 0, output
-    return [np.load(file) for file in files]
+def run(count, folder):
+    task = {"shape": SHAPE, "axes": AXES, "folder": str(folder)}
+    processes.run(WORKER, count, **task)
+    return [np.load(folder / f"{process}.npz") for process in range(count)]
 
 
 def expected():
@@ -125,9 +75,9 @@ def expected():
     return {name: np.asarray(value) for name, value in values.items()}
 
 
-@pytest.mark.parametrize("processes", [2, 4])
-def test_processes_hold_parts_of_one_array(processes, tmp_path):
-    results = run(processes, tmp_path)
+@pytest.mark.parametrize("count", [2, 4])
+def test_processes_hold_parts_of_one_array(count, tmp_path):
+    results = run(count, tmp_path)
     for name, whole in expected().items():
         kind, *rest = name.split()
         for i, axes in enumerate(AXES):
@@ -144,5 +94,5 @@ def test_processes_hold_parts_of_one_array(processes, tmp_path):
                 )
                 seen[window] = True
                 if "model" in axes:
-                    assert part.size * processes == whole.size
+                    assert part.size * count == whole.size
             assert seen.all()

@@ -1,35 +1,18 @@
 """Several processes assign and load, each its own part and on its own."""
 
-import json
-import os
-import socket
 import subprocess
 import sys
+import time
 
 import h5py
 import numpy as np
+import processes
 import pytest
 
 SHAPE = (1024, 512)
 
-WORKER = """
-import json
-import os
-import sys
-
-task = json.loads(sys.argv[1])
-os.environ["KERAS_BACKEND"] = "jax"
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=1"
-
-import jax
+SET_UP = """
 import numpy as np
-
-jax.distributed.initialize(
-    task["coordinator"],
-    task["processes"],
-    task["process"],
-    initialization_timeout=60,
-)
 
 import keras
 
@@ -64,8 +47,9 @@ def check(variable, expected):
 def bytes_read():
     with open("/proc/self/io") as file:
         return int(file.readline().split()[1])
+"""
 
-
+WORKER = """
 def assign():
     model = make_model()
     model.layers[1].kernel.assign(array)
@@ -111,14 +95,12 @@ def load_faulty():
     check(model.layers[1].kernel, array)
 
 
-# Nothing else may need the others, so those that are to do nothing are gone.
+# Nothing of this needs the others, so those that are to do nothing are gone.
 if task["process"] in task["gone"]:
     os._exit(0)
 for step in (assign, load, load_keras, load_faulty):
     step()
-    print(step.__name__, flush=True)
-# Without a farewell to those that are gone, which JAX would wait for.
-os._exit(0)
+    print(step.__name__)
 """
 
 
@@ -154,45 +136,71 @@ for path in sys.argv[1:]:
     return files
 
 
-def run(files, processes, axes, gone=()):
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        coordinator = f"localhost:{free.getsockname()[1]}"
-    task = files | {
-        "processes": processes,
-        "coordinator": coordinator,
-        "axes": axes,
-        "shape": SHAPE,
-        "gone": gone,
-    }
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, json.dumps(task | {"process": i})],
-            env=os.environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for i in range(processes)
-    ]
-    try:
-        outputs = [worker.communicate(timeout=300) for worker in workers]
-    finally:
-        for worker in workers:
-            worker.kill()
-    for i, (worker, (output, error)) in enumerate(zip(workers, outputs)):
-        done = output.split()
-        expected = ["assign", "load", "load_keras", "load_faulty"]
-        assert done == ([] if i in gone else expected), error[-3000:]
-        assert worker.returncode == 0, error[-3000:]
+def run(files, count, axes, gone=()):
+    task = files | {"axes": axes, "shape": SHAPE, "gone": gone}
+    outputs = processes.run(SET_UP + WORKER, count, **task)
+    for i, output in enumerate(outputs):
+        steps = ["assign", "load", "load_keras", "load_faulty"]
+        assert output.split() == ([] if i in gone else steps)
 
 
 @pytest.mark.parametrize("axes", [("model", None), (None, "model")])
-@pytest.mark.parametrize("processes", [2, 4])
-def test_each_process_gets_its_part(files, processes, axes):
-    run(files, processes, axes)
+@pytest.mark.parametrize("count", [2, 4])
+def test_each_process_gets_its_part(files, count, axes):
+    run(files, count, axes)
 
 
 def test_processes_load_while_another_is_gone(files):
     # Process 0 is the coordinator, without which JAX ends the others.
     run(files, 4, (None, "model"), gone=(1, 3))
+
+
+DYING = """
+import time
+
+from keras.src.backend.common.h5_array import H5Array
+
+me = str(task["process"])
+model = make_model()
+read = H5Array.read
+
+
+def read_and_wait(self, parts):
+    read(self, parts)
+    with open(task["folder"] + "/" + me, "w"):
+        pass
+    # The one that is to die sleeps until it does, the others until it has.
+    limit = time.monotonic() + 60
+    while not os.path.exists(task["folder"] + "/killed"):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+H5Array.read = read_and_wait
+model.load_weights(task["weights"])
+check(model.layers[1].kernel, array)
+print("loaded")
+"""
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_process_that_dies_in_the_middle_of_loading(files, tmp_path, victim):
+    task = files | {"axes": (None, "model"), "shape": SHAPE}
+    task["folder"] = str(tmp_path)
+    with processes.started(SET_UP + DYING, 2, **task) as workers:
+        limit = time.monotonic() + 120
+        while len(list(tmp_path.iterdir())) < 2:
+            assert time.monotonic() < limit
+            assert all(worker.poll() is None for worker in workers)
+            time.sleep(0.05)
+        workers[victim].kill()
+        workers[victim].wait()
+        (tmp_path / "killed").touch()
+        done = processes.finished(workers, timeout=120)
+    survivor = done[1 - victim]
+    if victim == 1 or survivor.returncode == 0:
+        assert survivor.returncode == 0, survivor.stderr[-3000:]
+        assert survivor.stdout.split() == ["loaded"]
+    else:
+        # JAX ends all processes when it misses the first, its coordinator.
+        assert "coordination service" in survivor.stderr

@@ -1,28 +1,11 @@
 """Several processes save a model that none of them has all of."""
 
-import json
-import socket
-import subprocess
-import sys
-
 import numpy as np
+import processes
 import pytest
 
 WORKER = """
-import json
-import os
-import sys
-
-task = json.loads(sys.argv[1])
-os.environ["KERAS_BACKEND"] = "jax"
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
-
-import jax
 import numpy as np
-
-jax.distributed.initialize(
-    task["coordinator"], task["processes"], task["process"]
-)
 
 import keras
 from keras.src.saving import saving_lib
@@ -61,48 +44,26 @@ model.save(os.path.join(folder, "a.keras"))
 saving_lib.save_model(
     model, os.path.join(folder, "npz.keras"), weights_format="npz"
 )
-print("saved", flush=True)
+print("saved")
 try:
     model.save_weights(os.path.join(folder, "missing", "a.weights.h5"))
 except (OSError, RuntimeError) as error:
-    print(type(error).__name__, flush=True)
-print("end", flush=True)
-os._exit(0)
+    print(type(error).__name__)
+print("end")
 """
 
 
-def run(folder, processes):
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        coordinator = f"localhost:{free.getsockname()[1]}"
-    task = {
-        "processes": processes,
-        "coordinator": coordinator,
-        "folder": str(folder),
-    }
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, json.dumps(task | {"process": i})],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for i in range(processes)
-    ]
-    try:
-        outputs = [worker.communicate(timeout=300) for worker in workers]
-    finally:
-        for worker in workers:
-            worker.kill()
-    for i, (output, error) in enumerate(outputs):
+def run(folder, count):
+    outputs = processes.run(WORKER, count, devices=2, folder=str(folder))
+    for i, output in enumerate(outputs):
         failure = "RuntimeError" if i else "FileNotFoundError"
         words = [word for word in output.split() if "Gloo" not in word]
-        assert words[-3:] == ["saved", failure, "end"], error[-3000:]
+        assert words[-3:] == ["saved", failure, "end"]
 
 
-@pytest.mark.parametrize("processes", [2, 4])
-def test_one_process_writes_what_all_have(tmp_path, processes):
-    run(tmp_path, processes)
+@pytest.mark.parametrize("count", [2, 4])
+def test_one_process_writes_what_all_have(tmp_path, count):
+    run(tmp_path, count)
 
     import keras
 
