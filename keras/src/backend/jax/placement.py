@@ -37,6 +37,7 @@ def place(value, sharding, dtype=None):
     if not isinstance(value, H5Array):
         value = np.asarray(value)
     dtype = jax.dtypes.canonicalize_dtype(dtype or value.dtype)
+    dtype = dtype.newbyteorder("=")
     indices = _indices(value, sharding)
     parts = _copy_parts(value, indices, dtype)
     if sharding is None:
@@ -152,6 +153,8 @@ def _from_dlpack(value):
     """Takes what NumPy cannot, as `bfloat16` tensors of PyTorch."""
     if not hasattr(value, "__dlpack__"):
         return None
+    if hasattr(value, "contiguous"):
+        value = value.contiguous()
     try:
         return np.asarray(jax.dlpack.from_dlpack(value))
     except Exception:
