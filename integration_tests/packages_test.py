@@ -23,13 +23,19 @@ WITHOUT = """
 import sys
 
 
-class Missing:
-    def find_spec(name, path=None, target=None):
-        if name.split(".")[0] in sys.argv[1].split():
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+    def find_spec(self, name, *args):
+        if name.split(".")[0] not in sys.argv[1].split():
+            return self.finder.find_spec(name, *args)
 
 
-sys.meta_path.insert(0, Missing)
+sys.meta_path[:] = map(Without, sys.meta_path)
 """
 TEST = f"""{WITHOUT}
 import pytest
