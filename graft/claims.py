@@ -124,6 +124,8 @@ def _divide(path, text, is_graft, steps):
     if not path.endswith(".py"):
         raise GraftError("a series is of Python modules only", path)
     claimants = [step for step in steps if path in step.claims]
+    if not claimants:
+        return [GraftError("no step of the series has this file", path)]
     rest = [step for step in claimants if step.claims[path] == REST]
     named = [step for step in claimants if step not in rest]
     found = list(dict.fromkeys(parts(text, is_graft)))

@@ -95,6 +95,15 @@ def test_change_in_no_step(tmp_path):
     )
 
 
+def test_file_in_no_step(tmp_path):
+    refused(
+        tmp_path,
+        "keras/src/b.py: no step of the series has this file",
+        first=FIRST.replace('"keras/src/b.py" = ["X"]', ""),
+        second=SECOND.replace('"keras/src/b.py" = "*"', ""),
+    )
+
+
 def test_change_in_two_steps(tmp_path):
     told = "several steps have this change: series/first.toml and series/second"
     refused(
