@@ -1,6 +1,5 @@
 """Host data of all kinds and dtypes gets into a layout, on all ways."""
 
-import gc
 import os
 import tempfile
 
@@ -14,11 +13,8 @@ from hypothesis import assume
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
-from jax.experimental.layout import Format
-from jax.experimental.layout import Layout
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
-from jax.sharding import SingleDeviceSharding
 
 from keras.src import backend
 from keras.src import layers

@@ -1,14 +1,9 @@
 import gc
-import os
-import tempfile
 
-import h5py
 import jax
 import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import assume
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
