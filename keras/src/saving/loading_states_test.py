@@ -101,9 +101,9 @@ def state(model):
     """The values that a file has, by the paths of their variables."""
     variables = list(model.variables)
     if getattr(model, "optimizer", None) is not None:
-        variables += model.optimizer.variables + model.metrics_variables
+        variables += model.optimizer.variables
     # A model that is loaded is built with other paths. What seed generators
-    # have, Keras does not save.
+    # and metrics have, Keras does not save.
     return {
         re.sub(r"sequential(_\d+)?[/_]", "", variable.path): np.asarray(
             variable.value
