@@ -112,8 +112,10 @@ def test_losses_are_those_of_upstream(tmp_path, how):
     assert ours["version"] != theirs["version"]
     assert len(ours["losses"]) == 20
     assert ours["losses"][-1] < 0.9 * ours["losses"][0]
+    # Sums over devices may be taken in any order. All else is the same.
+    rtol, atol = (1e-5, 1e-6) if how == "sharded" else (0, 0)
     for figure in ("losses", "evaluated", "predicted"):
         np.testing.assert_allclose(
-            ours[figure], theirs[figure], rtol=1e-4, atol=1e-5, err_msg=figure
+            ours[figure], theirs[figure], rtol, atol, err_msg=figure
         )
     assert ours["loaded"] == ours["evaluated"]
