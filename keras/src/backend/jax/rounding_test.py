@@ -47,6 +47,22 @@ class RoundingTest(testing.TestCase):
         stepwise = jax.jit(rounding.stepwise(affine))(x)
         self.assertAllEqual(bits(stepwise), bits(eager))
 
+    def test_what_comes_between_does_not_undo_a_fence(self):
+        def affine(x):
+            return jnp.reshape(x * 0.017, (64, 64)) + 0.3
+
+        x = self.numbers("float32")
+        stepwise = jax.jit(rounding.stepwise(affine))(x)
+        self.assertAllEqual(bits(stepwise), bits(affine(x)))
+
+    def test_constants_are_not_folded(self):
+        def power(a):
+            return jnp.power(a, 1.0 / a) * jnp.log1p(a)
+
+        a = np.linspace(0.1, 9.0, 64, dtype="float32")
+        stepwise = jax.jit(lambda: rounding.stepwise(power)(a))()
+        self.assertAllEqual(bits(stepwise), bits(power(jnp.asarray(a))))
+
     def test_stepwise_keeps_16_bit_results_16_bit(self):
         def twice(x):
             return (x * 1.01 + 0.3) * 0.7 - 0.1
