@@ -182,7 +182,8 @@ def _windowed(sampler, shape, dtype, sharding, key_data, *params):
             out_specs=sharding.spec,
             check_vma=False,
         )
-    return draw_shard(key_data, *params)
+        return draw_shard(key_data, *params)
+    return programs.constrain(draw_shard(key_data, *params), sharding)
 
 
 def _draw_run(sampler, dtype, window, start, key_data, params, row):
@@ -215,7 +216,8 @@ def _partitioned(sampler, shape, dtype, sharding, key, *params):
     def draw_whole(key, *params):
         return sampler(key, shape, dtype, *params)
 
-    return rounding.stepwise(draw_whole)(key, *params)
+    fn = rounding.stepwise(draw_whole)
+    return programs.partitioned(fn, (key, *params), shape, sharding)
 
 
 def _cut_on_host(sampler, shape, dtype, key_data, params):

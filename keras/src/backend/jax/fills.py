@@ -16,9 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import export as jax_export
 from jax import lax
-from jax.sharding import AxisType
-from jax.sharding import NamedSharding
-from jax.sharding import PartitionSpec
 
 from keras.src.backend.common import layout_support
 from keras.src.backend.config import floatx
@@ -97,7 +94,7 @@ def arange_in_layout(arange):
         spec = jax.eval_shape(make)
         if not isinstance(spec.size, int):  # A dimension that is not known yet.
             sharding = layouts.to_sharding(layout, spec.shape)
-            return _laid_out(make, (), spec.shape, sharding)
+            return programs.partitioned(make, (), spec.shape, sharding)
         working = spec.dtype
         if step is not None and jnp.issubdtype(working, np.floating):
             if working.itemsize < 4:
@@ -149,41 +146,7 @@ def _fill(formula, statics, params, layout):
 
 def _traced(formula, statics, sharding, *params):
     fn = rounding.stepwise(functools.partial(formula, jnp, *statics))
-    return _laid_out(fn, params, statics[0], sharding)
-
-
-def _laid_out(fn, params, shape, sharding):
-    """Calls `fn(*params)` so that each device makes only its part; traced.
-
-    Were its result resharded on a mesh with explicit axes, each device might
-    make all of it. So all axes are for XLA to use while `fn` is called.
-    """
-    mesh = getattr(sharding, "mesh", None)
-    if mesh is None or not mesh.explicit_axes:
-        return programs.constrain(fn(*params), sharding)
-    auto = mesh.update(axis_types=(AxisType.Auto,) * len(mesh.axis_names))
-
-    def partitioned(*params):
-        return lax.with_sharding_constraint(
-            fn(*params), NamedSharding(auto, sharding.spec)
-        )
-
-    return jax.sharding.auto_axes(
-        partitioned,
-        axes=mesh.explicit_axes,
-        out_sharding=_explicit_part(sharding, shape),
-    )(*params)
-
-
-def _explicit_part(sharding, shape):
-    """What the type of an array of this shape says of its sharding."""
-    mesh, spec = sharding.mesh, []
-    for size, entry in zip(shape, sharding.spec):
-        axes = entry if isinstance(entry, tuple) else (entry,)
-        axes = tuple(axis for axis in axes if axis in mesh.explicit_axes)
-        # JAX cannot tell whether a dimension that is not known yet is divided.
-        spec.append(axes if isinstance(size, int) else None)
-    return NamedSharding(mesh, PartitionSpec(*spec))
+    return programs.partitioned(fn, params, statics[0], sharding)
 
 
 def _is_plain(layout):

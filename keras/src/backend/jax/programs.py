@@ -5,6 +5,9 @@ import functools
 
 import jax
 import numpy as np
+from jax.sharding import AxisType
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec
 
 
 def run(fn, statics, arrays, sharding=None):
@@ -14,7 +17,8 @@ def run(fn, statics, arrays, sharding=None):
     While JAX traces, it becomes part of what is traced.
 
     Args:
-        fn: A function that JAX can trace and that returns one array.
+        fn: A function that JAX can trace and that returns one array, which
+            it lays out itself if there is a sharding.
         statics: Its leading arguments, a tuple of hashable values.
         arrays: Its other arguments, a sequence of small arrays and scalars,
             the same in each process.
@@ -24,7 +28,7 @@ def run(fn, statics, arrays, sharding=None):
         A `jax.Array`.
     """
     if is_tracing(*arrays):
-        return constrain(fn(*statics, *arrays), sharding)
+        return fn(*statics, *arrays)
     if sharding is None:
         return _program(fn, statics, None)(*arrays)
     mesh = getattr(sharding, "mesh", None)
@@ -71,12 +75,54 @@ def constrain(x, sharding):
     Returns:
         The array.
     """
+    return partitioned(lambda x: x, (x,), x.shape, sharding)
+
+
+def partitioned(fn, args, shape, sharding):
+    """Calls a function so that each device computes its part only; traced.
+
+    XLA finds out how to divide the work. On a mesh with explicit axes, JAX
+    would want every operation to say how, and those that cannot would leave
+    all of the work to each device. So there, all axes are XLA's meanwhile.
+
+    Args:
+        fn: A function that JAX can trace and that returns one array.
+        args: Its arguments, a sequence of arrays.
+        shape: The shape of its result, a tuple of integers or of dimensions
+            that are not known yet.
+        sharding: A `jax.sharding.Sharding`, or `None` to leave it to JAX.
+
+    Returns:
+        The array, laid out by `sharding`.
+    """
     if sharding is None:
-        return x
+        return fn(*args)
     mesh = getattr(sharding, "mesh", None)
-    if mesh is not None and mesh.are_all_axes_explicit:
-        return jax.sharding.reshard(x, sharding)
-    return jax.lax.with_sharding_constraint(x, sharding)
+    if mesh is None or not mesh.explicit_axes:
+        return jax.lax.with_sharding_constraint(fn(*args), sharding)
+    auto = mesh.update(axis_types=(AxisType.Auto,) * len(mesh.axis_names))
+
+    def with_auto_axes(*args):
+        return jax.lax.with_sharding_constraint(
+            fn(*args), NamedSharding(auto, sharding.spec)
+        )
+
+    return jax.sharding.auto_axes(
+        with_auto_axes,
+        axes=mesh.explicit_axes,
+        out_sharding=_explicit_part(sharding, shape),
+    )(*args)
+
+
+def _explicit_part(sharding, shape):
+    """What the type of an array of this shape says of its sharding."""
+    mesh, spec = sharding.mesh, []
+    for size, entry in zip(shape, sharding.spec):
+        axes = entry if isinstance(entry, tuple) else (entry,)
+        axes = tuple(axis for axis in axes if axis in mesh.explicit_axes)
+        # JAX cannot tell whether a dimension that is not known yet is divided.
+        spec.append(axes if isinstance(size, int) else None)
+    return NamedSharding(mesh, PartitionSpec(*spec))
 
 
 def as_input(array, sharding):

@@ -4,6 +4,7 @@ import itertools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from keras.src.backend.jax import distribution_lib
 from keras.src.backend.jax import draws
@@ -31,7 +32,11 @@ def dropout(inputs, rate, noise_shape, seed, layout=None):
         if layout is None:
             return outputs
         return distribution_lib.distribute_tensor(outputs, layout)
-    statics = (rate, tuple(noise_shape))
+    keep = 1.0 - rate
+    is_scaled = isinstance(inputs, np.ndarray)
+    if is_scaled:  # NumPy rounds the division otherwise than XLA does.
+        inputs = inputs / keep
+    statics = (keep, is_scaled, tuple(noise_shape))
     return _run(_dropout, statics, inputs, inputs.shape, seed, layout)
 
 
@@ -68,8 +73,7 @@ def shuffle(x, axis, seed, layout=None):
     return _run(_shuffle, (axis,), x, jnp.shape(x), seed, layout)
 
 
-def _dropout(rate, noise_shape, sharding, inputs, key):
-    keep = 1.0 - rate
+def _dropout(keep, is_scaled, noise_shape, sharding, inputs, key):
     mask = draws.draw(
         draws.bernoulli,
         noise_shape,
@@ -79,7 +83,8 @@ def _dropout(rate, noise_shape, sharding, inputs, key):
         _for_noise(sharding, noise_shape, inputs.shape),
     )
     mask = jnp.broadcast_to(mask, inputs.shape)
-    return jax.lax.select(mask, inputs / keep, jnp.zeros_like(inputs))
+    scaled = inputs if is_scaled else inputs / keep
+    return jax.lax.select(mask, scaled, jnp.zeros_like(inputs))
 
 
 def _categorical(shape, dtype, sharding, logits, key):
@@ -101,15 +106,16 @@ def _run(op, statics, tensor, shape, seed, layout):
         return op(*statics, None, tensor, key)
     if tuple(shape) == tuple(jnp.shape(tensor)):
         tensor = distribution_lib.distribute_tensor(tensor, sharding)
-    statics = (op, statics, sharding)
+    statics = (op, statics, tuple(shape), sharding)
     return programs.run(_stepwise, statics, (tensor, key), sharding)
 
 
-def _stepwise(op, statics, sharding, tensor, key):
+def _stepwise(op, statics, shape, sharding, tensor, key):
     def call(tensor, key):
         return op(*statics, sharding, tensor, key)
 
-    return rounding.stepwise(call)(tensor, key)
+    fn = rounding.stepwise(call)
+    return programs.partitioned(fn, (tensor, key), shape, sharding)
 
 
 def _for_noise(sharding, noise_shape, shape):
