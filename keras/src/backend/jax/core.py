@@ -68,6 +68,7 @@ if config.is_nnx_enabled():
             _set_raw_value(self, self._value)
             stamp_with_enclosing_trace(self)
 
+        _direct_assign = assignment.transactional(_direct_assign)
         del _initialize_with_initializer
 
 

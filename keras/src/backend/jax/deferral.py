@@ -76,7 +76,10 @@ class Loading:
 
     def keep(self, variable):
         """Remembers the value of a variable that is about to get another."""
-        before = vars(variable).get("_value")
+        if _is_deferred(variable):
+            before = vars(variable).get("_value")
+        else:  # NNX keeps it elsewhere.
+            before = getattr(variable, "_value", None)
         if before is not None:
             self._replaced.setdefault(id(variable), (variable, before))
 
