@@ -15,13 +15,23 @@ fi
 # Upstream's tests of what our modules change, beyond the test modules that
 # stand beside ours.
 around=(
-  keras/src/backend/common  # variables and the scopes they are made in
-  keras/src/backend/jax     # distribution, the trainer, several processes
-  keras/src/backend/tests   # shapes and dtypes of ops, devices
+  keras/src/backend/common # variables and the scopes they are made in
+  keras/src/backend/tests  # shapes and dtypes of ops, devices
   keras/src/distribution
   keras/src/initializers
   keras/src/random
 )
+# On JAX also those of what makes, trains, saves and loads what we lay out.
+around_on_jax=(
+  keras/src/backend/jax # distribution, the trainer, several processes
+  keras/src/layers/core
+  keras/src/models
+  keras/src/optimizers
+  keras/src/saving
+  keras/src/trainers
+)
+# What everybody does, and without the packages of other backends.
+flow=(integration_tests/flow_test.py integration_tests/packages_test.py)
 
 # The test modules of the tree that stand beside a graft or a new module.
 beside() {
@@ -35,10 +45,21 @@ tests=("${around[@]}" $(beside))
 failed=0
 suite() {
   echo "== $1"
-  # By file, since the tests of one file share what jax has compiled.
-  KERAS_BACKEND=$1 "$PYTHON" -m pytest -n auto --dist loadfile "${@:2}" ||
-    failed=1
+  KERAS_BACKEND=${1%-nnx} "$PYTHON" -m pytest -n auto "${@:2}" || failed=1
 }
-suite jax graft integration_tests "${tests[@]}"
-suite numpy "${tests[@]}"
+
+# By class, since the tests of one class share what JAX has compiled.
+suite jax --dist loadscope \
+  graft suite integration_tests "${around_on_jax[@]}" "${tests[@]}"
+KERAS_NNX_ENABLED=true suite jax-nnx --dist loadfile "${flow[@]}"
+
+# On the other backends most of the time goes into what JAX compiles for
+# upstream's tests to compare with, which is the same on each.
+export JAX_COMPILATION_CACHE_DIR=$PWD/build/jax_cache
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0
+export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
+everywhere=($(printf '%s\n' "${tests[@]}" | grep -v ^keras/src/backend/jax/))
+for backend in numpy tensorflow torch openvino; do
+  suite "$backend" --dist worksteal "${flow[@]}" "${everywhere[@]}"
+done
 exit "$failed"

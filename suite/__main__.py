@@ -6,21 +6,17 @@ goes on where it was.
 """
 
 import argparse
-import concurrent.futures
 import datetime
+import functools
 import os
 import platform
 import signal
 import sys
-import threading
 from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree
 
 from rich.console import Console
-from rich.progress import MofNCompleteColumn
-from rich.progress import Progress
-from rich.progress import TimeElapsedColumn
 
 from graft.compose import check
 from graft.compose import plan as compose_plan
@@ -28,6 +24,7 @@ from graft.errors import GraftError
 from graft.upstream import locate
 from suite import compare
 from suite import plan
+from suite import pool
 from suite import processes
 from suite import report
 
@@ -90,7 +87,6 @@ class Suite:
     def __init__(self, options, console):
         self.options = options
         self.console = console
-        self.stop = threading.Event()
         composition = compose_plan(locate(ROOT), ROOT, ROOT / "build")
         check(composition, ROOT)
         tests = plan.tests_of(composition.upstream)
@@ -142,62 +138,18 @@ class Suite:
         Returns:
             The verdict of each pass, by its name.
         """
+        test = functools.partial(
+            pool.run, jobs=self.options.jobs, console=self.console
+        )
         verdicts = {}
         for name, modules, devices, marker in self.passes():
             fork, upstream = self.sides(name, devices, marker)
             groups = plan.batches(modules, fork.tree)
             groups = plan.part_of(groups, self.options.part)
             modules = sorted(sum(groups, []))
-            self.test(fork, modules, None)
-            verdicts[name] = compare.judge(fork, upstream, modules, self.test)
+            test(fork, modules)
+            verdicts[name] = compare.judge(fork, upstream, modules, test)
         return verdicts
-
-    def test(self, side, modules, only):
-        """Tests modules of one side, in several processes at a time."""
-        groups = plan.batches(modules, side.tree)
-        progress = Progress(
-            *Progress.get_default_columns()[:2],
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=self.console,
-            disable=not self.console.is_terminal,
-        )
-        with (
-            progress,
-            concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool,
-        ):
-            bar = progress.add_task(side.name, total=len(modules))
-            runs = {
-                pool.submit(processes.run, side, group, only, self.stop): group
-                for group in groups
-            }
-            try:
-                for done in concurrent.futures.as_completed(runs):
-                    done.result()
-                    group = runs[done]
-                    progress.advance(bar, len(group))
-                    self.say(side, group, modules)
-            except BaseException:
-                self.stop.set()
-                pool.shutdown(cancel_futures=True)
-                raise
-
-    def say(self, side, group, modules):
-        """Prints how a group of modules went, and how many are done."""
-        done = sum(processes.is_finished(side, module) for module in modules)
-        for module in group:
-            outcomes = compare.outcomes_of(side, [module]).values()
-            counts = [
-                f"{sum(r['outcome'] == name for r in outcomes)} {name}"
-                for name in ("passed", "failed", "skipped")
-            ]
-            seconds = sum(record["seconds"] for record in outcomes)
-            self.console.print(
-                f"{side.name} {done}/{len(modules)}: {module}: "
-                f"{', '.join(counts)}, {seconds:.0f} s",
-                highlight=False,
-                soft_wrap=True,
-            )
 
 
 def settings(backend, devices):

@@ -1,11 +1,15 @@
 """Processes that pass, fail, crash, hang or cannot import their tests."""
 
+import io
 import textwrap
 import threading
 
 import pytest
+from rich.console import Console
 
 from suite import compare
+from suite import plan
+from suite import pool
 from suite import processes
 from suite import recorder
 
@@ -95,9 +99,9 @@ def side(tmp_path):
     )
 
 
-def outcomes(side, *names, **kwargs):
+def outcomes(side, *names, run=processes.run, **kwargs):
     modules = [f"keras/{name}_test.py" for name in names]
-    processes.run(side, modules, **kwargs)
+    run(side, modules, **kwargs)
     found = compare.outcomes_of(side, modules)
     return {
         test.removeprefix("keras/").replace("_test.py", ""): record["outcome"]
@@ -204,6 +208,49 @@ def test_stops_when_told(side):
     stop = threading.Event()
     stop.set()
     assert outcomes(side, "hang", stop=stop) == {}
+    assert not processes.is_finished(side, "keras/hang_test.py")
+
+
+def quiet():
+    return Console(file=io.StringIO(), width=100)
+
+
+def test_several_processes_at_a_time(side):
+    console = quiet()
+    names = ("calm", "crash", "import", "environment")
+    found = outcomes(side, *names, run=pool.run, jobs=2, console=console)
+    assert found == {
+        **CALM,
+        "crash::test_before": "passed",
+        "crash::test_crash": "failed",
+        "crash::test_exit": "failed",
+        "crash::test_after": "passed",
+        "import": "failed",
+        "environment::test_it": "passed",
+    }
+    said = console.file.getvalue()
+    assert "trial 4/4: " in said
+    assert "keras/calm_test.py: 4 passed, 2 failed, 2 skipped" in said
+
+    console = quiet()
+    again = outcomes(side, *names, run=pool.run, jobs=2, console=console)
+    assert again == found
+    assert console.file.getvalue() == "trial: 4 of 4 are done\n"
+
+
+def test_all_processes_end_with_the_first_that_cannot_run(side, monkeypatch):
+    monkeypatch.setattr(processes, "POLL", 0.2)
+    monkeypatch.setattr(plan, "BATCH_BYTES", 0)
+    real = processes.run
+
+    def run(side, modules, only, stop):
+        if "calm" in modules[0]:
+            raise RuntimeError("no way")
+        real(side, modules, only, stop)
+
+    monkeypatch.setattr(processes, "run", run)
+    with pytest.raises(RuntimeError, match="no way"):
+        outcomes(side, "hang", "calm", run=pool.run, jobs=2, console=quiet())
     assert not processes.is_finished(side, "keras/hang_test.py")
 
 
