@@ -209,10 +209,6 @@ def torch_loop(model, optimizer, batches):
 LOOPS = {"jax": jax_loop, "tensorflow": tensorflow_loop, "torch": torch_loop}
 
 
-def is_nnx():
-    return BACKEND == "jax" and keras.config.is_nnx_enabled()
-
-
 @pytest.mark.requires_trainable_backend
 def test_a_loop_of_ones_own_trains_as_fit_does():
     x, y = samples()
