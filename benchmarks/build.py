@@ -1,4 +1,4 @@
-"""Time, memory and compiled programs of building whole models.
+"""Time and memory of building whole models.
 
     python benchmarks/build.py [--upstream PYTHON] [--repeats N] [--json FILE]
 
@@ -8,6 +8,7 @@ of the runs, with the smallest and the largest.
 """
 
 import argparse
+import functools
 import itertools
 import json
 import shutil
@@ -17,6 +18,7 @@ from pathlib import Path
 import model_contenders
 from measure import machine
 from measure import measure
+from measure import measure_processes
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import track
@@ -25,6 +27,9 @@ from rich.table import Table
 # 500 MB of weights, so 1 GB of slots.
 ADAM = "Adam's slots, 1007 MB"
 ADAM_LAYERS = 30
+
+LAYERS = 100
+PROCESSES = (1, 4)
 
 CASES = (
     ("efficientnet", False),
@@ -36,9 +41,8 @@ CASES = (
 )
 
 
-def run(case, python):
-    model, sharded = case
-    contender, key, tiny = model_contenders.build, "model", "tiny"
+def run(model, sharded, python):
+    """Seconds and bytes that building a model takes."""
     if model == ADAM:
         contender, key, model, tiny = (
             model_contenders.build_adam,
@@ -46,19 +50,83 @@ def run(case, python):
             ADAM_LAYERS,
             1,
         )
+    else:
+        contender, key, tiny = model_contenders.build, "model", "tiny"
     arguments = {key: model, "sharded": sharded}
-    warm_up = arguments | {key: tiny}
-    result = measure(contender, arguments, warm_up, python)
+    result = measure(contender, arguments, arguments | {key: tiny}, python)
     return {
         "seconds": result["seconds"][0],
         "growth": result["growth"],
     }, result["versions"]
 
 
+def run_layers(processes, python):
+    """Milliseconds for a layer, in the slowest of several processes."""
+    results = measure_processes(
+        model_contenders.dense_layers,
+        {"layers": LAYERS},
+        {"layers": 1},
+        processes,
+        python,
+    )
+    slowest = max(result["seconds"][0] for result in results)
+    return {"layer": slowest * 1e3 / LAYERS}, results[0]["versions"]
+
+
+def plan(upstream):
+    """Yields for each row its name, the contender's, and how to measure it."""
+    pythons = {"fork": None}
+    if upstream:
+        pythons["upstream"] = upstream
+    for (model, sharded), name in itertools.product(CASES, pythons):
+        row = f"{model}, {'8 devices' if sharded else '1 device'}"
+        yield (row, name), functools.partial(run, model, sharded, pythons[name])
+    for processes, name in itertools.product(PROCESSES, pythons):
+        row = f"{LAYERS} x Dense(256), processes: {processes}"
+        yield (
+            (row, name),
+            functools.partial(run_layers, processes, pythons[name]),
+        )
+
+
+def measured(options, console):
+    """Measures everything `repeats` times, in turn."""
+    figures, versions = {}, {}
+    for key, work in track(
+        [*plan(options.upstream)] * options.repeats,
+        "Measuring",
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ):
+        result, versions[key[1]] = work()
+        for figure, value in result.items():
+            values = figures.setdefault(key, {})
+            values.setdefault(figure, []).append(value)
+    return figures, versions
+
+
 def spread(values, scale, digits):
+    if not values:
+        return ""
     low, middle, high = min(values), statistics.median(values), max(values)
     numbers = [f"{value / scale:.{digits}f}" for value in (middle, low, high)]
     return "{} ({} to {})".format(*numbers)
+
+
+def print_table(figures, console):
+    table = Table(box=SIMPLE_HEAD)
+    for column in ("what", "by", "seconds", "peak growth, MB", "ms a layer"):
+        table.add_column(column)
+    for (row, name), values in figures.items():
+        table.add_row(
+            row,
+            name,
+            spread(values.get("seconds"), 1, 2),
+            spread(values.get("growth"), 1e6, 0),
+            spread(values.get("layer"), 1, 2),
+        )
+    console.print(table)
 
 
 def main():
@@ -69,41 +137,15 @@ def main():
     options = parser.parse_args()
     if options.upstream and not shutil.which(options.upstream):
         parser.error(f"This is no Python that can be run: {options.upstream}")
-    console = Console()
-    contenders = [("fork", None)]
-    if options.upstream:
-        contenders.append(("upstream", options.upstream))
-    work = list(itertools.product(CASES, contenders))
-    figures, versions = {}, {}
-    for case, (name, python) in track(
-        work * options.repeats,
-        "Measuring",
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ):
-        result, versions[name] = run(case, python)
-        for key, value in result.items():
-            values = figures.setdefault((case, name), {})
-            values.setdefault(key, []).append(value)
-    table = Table(box=SIMPLE_HEAD)
-    for column in ("model", "devices", "by", "seconds", "peak growth, MB"):
-        table.add_column(column)
-    for ((model, sharded), name), values in figures.items():
-        table.add_row(
-            model,
-            "8" if sharded else "1",
-            name,
-            spread(values["seconds"], 1, 2),
-            spread(values["growth"], 1e6, 0),
-        )
-    console.print(table)
+    console = Console(width=100)
+    figures, versions = measured(options, console)
+    print_table(figures, console)
     facts = machine() | versions
     console.print(", ".join(f"{key} {fact}" for key, fact in facts.items()))
     if options.json:
         rows = [
-            {"model": model, "sharded": sharded, "by": name, **values}
-            for ((model, sharded), name), values in figures.items()
+            {"what": row, "by": name, **values}
+            for (row, name), values in figures.items()
         ]
         text = json.dumps({"machine": facts, "rows": rows}, indent=1)
         options.json.write_text(text + "\n")

@@ -10,18 +10,17 @@ folder, it writes `draws.json` and, if Matplotlib is there, `draws.png`.
 """
 
 import argparse
-import concurrent.futures
 import itertools
 import json
 import math
 import shutil
-import socket
 import statistics
 from pathlib import Path
 
 import draw_contenders
 from measure import machine
 from measure import measure
+from measure import measure_processes
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import track
@@ -81,27 +80,13 @@ def run_large(contender, what, python):
 
 def run_processes(axes):
     """Draws in several processes of one device; the worst peak over a shard."""
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        coordinator = f"localhost:{free.getsockname()[1]}"
-
-    def run(process):
-        arguments = {
-            "op": "normal",
-            "dtype": "float32",
-            "axes": axes,
-            "processes": PROCESSES,
-            "process": process,
-            "coordinator": coordinator,
-        }
-        return measure(
-            draw_contenders.fork,
-            arguments | {"shape": SHAPE},
-            arguments | {"shape": SMALL},
-        )
-
-    with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
-        results = list(pool.map(run, range(PROCESSES)))
+    arguments = {"op": "normal", "dtype": "float32", "axes": axes}
+    results = measure_processes(
+        draw_contenders.fork,
+        arguments | {"shape": SHAPE},
+        arguments | {"shape": SMALL},
+        PROCESSES,
+    )
     shard = math.prod(SHAPE) * 4 / PROCESSES
     return {
         "peak": max(result["growth"] for result in results) / shard,
@@ -240,7 +225,7 @@ def main():
     for python in (options.upstream, options.torch):
         if python and not shutil.which(python):
             parser.error(f"This is no Python that can be run: {python}")
-    console = Console()
+    console = Console(width=100)
     figures = measured(options, console)
     _, versions = run_large(
         draw_contenders.fork,

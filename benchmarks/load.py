@@ -150,7 +150,7 @@ def main():
             del result["folder"]
             add_row(table, result)
             results.append(result)
-    console = Console()
+    console = Console(width=100)
     console.print("Growth and bytes read, over the shards of a process:")
     console.print(table)
     facts = machine()

@@ -9,6 +9,7 @@ it.
 Run as a script, this file is that process.
 """
 
+import concurrent.futures
 import inspect
 import json
 import os
@@ -16,6 +17,7 @@ import platform
 import re
 import resource
 import runpy
+import socket
 import subprocess
 import sys
 import time
@@ -65,6 +67,40 @@ def measure(contender, arguments, warm_up, python=None):
             f"{done.stderr[-4000:]}"
         )
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def measure_processes(contender, arguments, warm_up, processes, python=None):
+    """Runs a contender in several fresh processes that know of each other.
+
+    Args:
+        contender: As for `measure`. It also takes `processes`, their number,
+            `process`, which of them it is in, and `coordinator`, the address
+            for `jax.distributed.initialize`.
+        arguments: As for `measure`.
+        warm_up: As for `measure`.
+        processes: The number of processes.
+        python: As for `measure`.
+
+    Returns:
+        A list of what `measure` returns, one for each process.
+
+    Raises:
+        RuntimeError: If a process fails.
+    """
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        coordinator = f"localhost:{free.getsockname()[1]}"
+
+    def run(process):
+        place = {
+            "processes": processes,
+            "process": process,
+            "coordinator": coordinator,
+        }
+        return measure(contender, arguments | place, warm_up | place, python)
+
+    with concurrent.futures.ThreadPoolExecutor(processes) as pool:
+        return list(pool.map(run, range(processes)))
 
 
 def machine():

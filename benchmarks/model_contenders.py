@@ -30,7 +30,7 @@ def build(model, sharded):
 
 
 def count_programs(model, sharded):
-    """Builds a model; the work returns how many programs that compiled."""
+    """Builds a model and returns how many programs that compiled."""
     import jax
 
     work = build(model, sharded)
@@ -68,6 +68,41 @@ def build_adam(layers, sharded):
         optimizer.build(model.trainable_variables)
         jax.block_until_ready([v.value for v in optimizer.variables])
         return optimizer
+
+    return work
+
+
+def dense_layers(layers, processes=1, process=0, coordinator=None):
+    """Builds layers of 256 units in a layout, one device for each process.
+
+    Args:
+        layers: The number of layers, an integer.
+        processes: The number of processes.
+        process: Which of them this is.
+        coordinator: The address for `jax.distributed.initialize`.
+    """
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=1"
+    import jax
+
+    if processes > 1 and not jax.distributed.is_initialized():
+        jax.distributed.initialize(coordinator, processes, process)
+    import keras
+
+    mesh = keras.distribution.DeviceMesh(
+        (processes,), ["model"], keras.distribution.list_devices()
+    )
+    layouts = keras.distribution.LayoutMap(mesh)
+    layouts[".*kernel"] = (None, "model")
+    keras.distribution.set_distribution(
+        keras.distribution.ModelParallel(layout_map=layouts)
+    )
+
+    def work():
+        built = [keras.layers.Dense(256) for _ in range(layers)]
+        for layer in built:
+            layer.build((None, 256))
+        jax.block_until_ready([layer.kernel.value for layer in built])
+        return built
 
     return work
 

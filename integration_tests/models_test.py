@@ -53,6 +53,24 @@ def test_unsharded_weights(upstream):
     assert fork == upstream
 
 
+def test_programs_that_building_a_model_compiles():
+    count = f"""if True:
+        import sys
+        sys.path.insert(0, {str(ROOT / "benchmarks")!r})
+        import model_contenders
+        print(model_contenders.count_programs("gpt_24", sharded=True))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", count],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "build" / "tree")},
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+    )
+    # Large: the embedding, two kernels of a block, and the last kernel.
+    assert 4 <= int(done.stdout.splitlines()[-1]) <= 4 + 10
+
+
 def test_a_sharded_model_has_the_same_weights():
     from importlib import import_module
 
