@@ -46,8 +46,13 @@ def full(shape, fill_value, dtype=None, layout=None):
     if not isinstance(shape, (tuple, list)):
         shape = (shape,)
     shape = tuple(map(_as_size, shape))
-    # The conversion to `dtype` is JAX's in any case.
-    fill_value = jnp.full(np.shape(fill_value), fill_value, dtype)
+    if type(fill_value) in (int, float) and fill_value in (0, 1):
+        # The same in any dtype, and cheap.
+        dtype = jax.dtypes.canonicalize_dtype(dtype)
+        fill_value = np.array(fill_value, dtype)
+    else:
+        # The conversion to `dtype` is JAX's in any case.
+        fill_value = jnp.full(np.shape(fill_value), fill_value, dtype)
     return _fill(_full, (shape, fill_value.dtype), (fill_value,), layout)
 
 

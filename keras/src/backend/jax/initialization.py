@@ -156,10 +156,10 @@ def _made_for(initializer, shape, dtype, sharding):
         The value, which can still be anywhere if it is small or if it could
         only be made as a whole.
     """
+    if _is_built_in(initializer):
+        with programs.no_mesh(), _birth(shape, sharding):
+            return _call(initializer, shape, dtype, layout=sharding)
     if "layout" in _parameters(initializer):
-        if _is_built_in(initializer):
-            with programs.no_mesh(), _birth(shape, sharding):
-                return _call(initializer, shape, dtype, layout=sharding)
         value = _with_explicit_layout(initializer, shape, dtype, sharding)
         if value is not None:
             return value
@@ -178,6 +178,8 @@ def _spread(value, sharding):
         return placement.distribute(value, sharding)
     if hasattr(value, "__jax_array__"):
         value = value.__jax_array__()
+    if isinstance(value, jax.Array) and value.sharding == sharding:
+        return value
     if not isinstance(value, jax.Array) or len(value.sharding.device_set) == 1:
         return placement.place(value, sharding)
     return jax.device_put(value, sharding)
@@ -202,6 +204,8 @@ def _parameters(initializer):
 
 
 def _call(initializer, shape, dtype, **layout):
+    if _is_built_in(initializer):
+        return initializer(shape, dtype=dtype, **layout)
     parameters = _parameters(initializer)
     by_name = not parameters or any(
         p.kind is p.VAR_KEYWORD
