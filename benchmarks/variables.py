@@ -1,0 +1,109 @@
+"""Memory and time of making one variable with each kind of initializer.
+
+    python benchmarks/variables.py [--upstream PYTHON] [--repeats N]
+        [--json FILE]
+
+`PYTHON` is the path of a Python that has an unmodified Keras and JAX. Each run
+is a process of its own, the contenders take turns, and a figure is the median
+of the runs, with the smallest and the largest. The variable has 67 MB for
+`Orthogonal`, which factorizes all of it, and 268 MB for the others.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import shutil
+import statistics
+from pathlib import Path
+
+import variable_contenders
+from measure import machine
+from measure import measure
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+SHAPE = (16_384, 4096)
+SQUARE = (4096, 4096)
+WARM_UP = (64, 4096)
+# As in `variable_contenders.initializers`.
+NAMES = (
+    "Zeros",
+    "Ones",
+    "Constant of a number",
+    "Constant of a row",
+    "Identity",
+    "GlorotUniform",
+    "TruncatedNormal",
+    "Orthogonal",
+    "own, by keras.random",
+    "own, by jax.random",
+)
+
+
+def run(initializer, python):
+    shape = SQUARE if initializer == "Orthogonal" else SHAPE
+    result = measure(
+        variable_contenders.variable,
+        {"initializer": initializer, "shape": shape},
+        {"initializer": initializer, "shape": WARM_UP},
+        python,
+    )
+    return {
+        "peak": result["growth"] / (4 * math.prod(shape)),
+        "seconds": result["seconds"][0],
+    }, result["versions"]
+
+
+def spread(values, digits):
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--upstream", metavar="PYTHON")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    if options.upstream and not shutil.which(options.upstream):
+        parser.error(f"This is no Python that can be run: {options.upstream}")
+    console = Console(width=100)
+    contenders = [("fork", None)]
+    if options.upstream:
+        contenders.append(("upstream", options.upstream))
+    work = list(itertools.product(NAMES, contenders))
+    figures, versions = {}, {}
+    for name, (by, python) in track(
+        work * options.repeats,
+        "Measuring",
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ):
+        result, versions[by] = run(name, python)
+        for figure, value in result.items():
+            values = figures.setdefault((name, by), {})
+            values.setdefault(figure, []).append(value)
+    table = Table(box=SIMPLE_HEAD)
+    for column in ("initializer", "by", "peak / variable", "seconds"):
+        table.add_column(column)
+    for (name, by), values in figures.items():
+        peak, seconds = spread(values["peak"], 3), spread(values["seconds"], 2)
+        table.add_row(name, by, peak, seconds)
+    console.print(table)
+    facts = machine() | versions
+    console.print(", ".join(f"{key} {fact}" for key, fact in facts.items()))
+    if options.json:
+        rows = [
+            {"initializer": name, "by": by, **values}
+            for (name, by), values in figures.items()
+        ]
+        text = json.dumps({"machine": facts, "rows": rows}, indent=1)
+        options.json.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
