@@ -1,4 +1,4 @@
-"""Variables to make, to be measured by `variables.py`. They run on any Keras."""
+"""Variables to make, to be measured by `variables.py`, on any Keras."""
 
 import os
 
