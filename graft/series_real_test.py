@@ -26,7 +26,7 @@ LINT = [
     "--ignore=E722,E741,E731",
     "--config=lint.isort.force-single-line=true",
     "--config=lint.isort.known-first-party=['keras']",
-    "--per-file-ignores=**/random.py:F401",
+    "--per-file-ignores=**/random.py:F401,**/__init__.py:F401",
 ]
 FORMAT = ["--isolated", "--line-length=80", "--check"]
 

@@ -1,0 +1,2 @@
+# Written by shell/api_gen.sh.
+from keras.src.distribution.description import describe as describe

@@ -1,0 +1,1 @@
+from keras.src.distribution.description import describe

@@ -1,0 +1,235 @@
+"""What a distribution makes of the variables of a model, before it does."""
+
+import collections
+import dataclasses
+import io
+import math
+import re
+
+import rich.box
+import rich.console
+import rich.markup
+import rich.table
+
+from keras.src import backend
+from keras.src.api_export import keras_export
+from keras.src.distribution import distribution_lib
+from keras.src.utils import dtype_utils
+from keras.src.utils import io_utils
+from keras.src.utils import summary_utils
+
+
+@dataclasses.dataclass(frozen=True)
+class VariableDescription:
+    """Where a variable is or will be.
+
+    Attributes:
+        path: The path of the variable, a string.
+        shape: Its shape, a tuple of integers.
+        dtype: Its dtype, a string.
+        axes: For each dimension the mesh axis that shards it, a tuple of
+            axis names, tuples of them and `None`.
+        rule: The key of the `LayoutMap` that gave it its layout, or `None`.
+        shard_bytes: What it takes on each device that has a part of it, in
+            bytes, an integer.
+        devices: These devices, a tuple of strings.
+    """
+
+    path: str
+    shape: tuple
+    dtype: str
+    axes: tuple
+    rule: str | None
+    shard_bytes: int
+    devices: tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class DistributionDescription:
+    """Where all variables of a model are or will be.
+
+    Attributes:
+        variables: A list of `VariableDescription`.
+        device_bytes: What they take on each device, in bytes, a dictionary
+            of integers by the name of the device.
+        unmatched_variables: The paths of the variables that no rule of the
+            `LayoutMap` matches and that have no layout of their own, a list
+            of strings. Each device has all of them.
+        unused_rules: The keys of the `LayoutMap` that match no variable, a
+            list of strings.
+    """
+
+    variables: list
+    device_bytes: dict
+    unmatched_variables: list
+    unused_rules: list
+
+    def __str__(self):
+        console = rich.console.Console(
+            file=io.StringIO(), highlight=False, width=120
+        )
+        console.print(self._table())
+        by_size = collections.defaultdict(list)
+        for device, size in self.device_bytes.items():
+            by_size[size].append(device)
+        for size, devices in by_size.items():
+            lines = [f"{_readable(size)} on each of:", ", ".join(devices)]
+            console.print("\n  ".join(lines), markup=False)
+        for title, names in (
+            ("Variables that no rule matches:", self.unmatched_variables),
+            ("Rules that match no variable:", self.unused_rules),
+        ):
+            if names:
+                console.print("\n  ".join([title, *names]), markup=False)
+        return console.file.getvalue().rstrip()
+
+    def _table(self):
+        table = rich.table.Table(box=rich.box.SIMPLE_HEAD)
+        for heading in ("variable", "shape", "dtype", "layout", "rule"):
+            table.add_column(heading, overflow="fold")
+        table.add_column("on each device", justify="right")
+        for variable in self.variables:
+            cells = (
+                variable.path,
+                str(variable.shape),
+                variable.dtype,
+                str(variable.axes),
+                variable.rule or "",
+                _readable(variable.shard_bytes),
+            )
+            table.add_row(*map(rich.markup.escape, cells))
+        return table
+
+
+@keras_export("keras.distribution.describe")
+def describe(model, distribution=None, print_fn=None):
+    """Tells what each device holds of a model, and which rule says so.
+
+    Nothing has to be in memory yet: a model that is built in a
+    `keras.StatelessScope` has variables without values, so whether it fits
+    can be seen before it is made.
+
+    Args:
+        model: A model, a layer, an optimizer, or a list of variables, built.
+        distribution: The distribution to describe it under. By default the
+            current one.
+        print_fn: A function that is called with the text instead of printing
+            it.
+
+    Returns:
+        A `DistributionDescription`, with the attributes `variables`,
+        `device_bytes`, `unmatched_variables` and `unused_rules`.
+
+    Raises:
+        ValueError: If there are no variables, or the layout of one does not
+            fit its shape.
+
+    Example:
+
+    >>> devices = keras.distribution.list_devices()
+    >>> mesh = keras.distribution.DeviceMesh(
+    ...     (len(devices),), ["model"], devices
+    ... )
+    >>> layouts = keras.distribution.LayoutMap(mesh)
+    >>> layouts[".*kernel"] = (None, "model")
+    >>> distribution = keras.distribution.ModelParallel(layout_map=layouts)
+    >>> with keras.StatelessScope(), distribution.scope():
+    ...     dense = keras.layers.Dense(4096, name="dense")
+    ...     dense.build((None, 8192))
+    >>> description = keras.distribution.describe(
+    ...     dense, distribution, print_fn=lambda text: None
+    ... )
+    >>> description.variables[0].rule
+    '.*kernel'
+    >>> description.unmatched_variables
+    ['dense/bias']
+    """
+    variables = getattr(model, "variables", model)
+    if not isinstance(variables, (list, tuple)) or not variables:
+        raise ValueError(
+            "`model` must have variables: build it first, or call it on data. "
+            f"Received: model={model}"
+        )
+    distribution = distribution or distribution_lib.distribution()
+    layout_map = getattr(distribution, "_layout_map", None) or {}
+    described = [_describe(v, distribution, layout_map) for v in variables]
+    device_bytes = collections.Counter()
+    for one in described:
+        for device in one.devices:
+            device_bytes[device] += one.shard_bytes
+    unmatched = [
+        one.path
+        for one in described
+        if layout_map and one.rule is None and not any(one.axes)
+    ]
+    used = {one.rule for one in described}
+    unused = [rule for rule in layout_map if rule not in used]
+    description = DistributionDescription(
+        described, dict(device_bytes), unmatched, unused
+    )
+    (print_fn or io_utils.print_msg)(str(description))
+    return description
+
+
+def _readable(size):
+    return summary_utils.readable_memory_size(size)
+
+
+def _describe(variable, distribution, layout_map):
+    layout = getattr(variable, "_layout", None)
+    if layout is None and distribution is not None:
+        layout = distribution.get_variable_layout(variable)
+    shape = tuple(variable.shape)
+    axes, parts, devices = _spread(layout, len(shape), distribution)
+    for dimension, (size, count) in enumerate(zip(shape, parts)):
+        if size % count:
+            raise ValueError(
+                f"Dimension {dimension} of a variable cannot be split into "
+                f"{count} equal parts. Received: path='{variable.path}', "
+                f"shape={shape}, layout={axes}"
+            )
+    dtype = backend.standardize_dtype(variable.dtype)
+    shard_size = math.prod(shape) // math.prod(parts)
+    return VariableDescription(
+        variable.path,
+        shape,
+        dtype,
+        axes,
+        _rule(layout_map, variable.path, layout),
+        shard_size * dtype_utils.dtype_size(dtype) // 8,
+        devices,
+    )
+
+
+def _spread(layout, rank, distribution):
+    """The axes and the number of parts of each dimension, and the devices."""
+    if layout is None:
+        return (None,) * rank, (1,) * rank, ("the default device",)
+    if isinstance(layout, distribution_lib.TensorLayout):
+        mesh = layout.device_mesh or distribution.device_mesh
+        axes, sizes = layout.axes, dict(zip(mesh.axis_names, mesh.shape))
+        devices = tuple(map(str, mesh.devices.flatten()))
+    else:  # A sharding of JAX.
+        axes = getattr(layout, "spec", ())
+        sizes = dict(layout.mesh.shape) if axes else {}
+        devices = sorted(layout.device_set, key=lambda device: device.id)
+        devices = tuple(f"{each.platform}:{each.id}" for each in devices)
+    axes = (*axes, *(None,) * (rank - len(axes)))
+    parts = [math.prod(sizes[name] for name in _names(entry)) for entry in axes]
+    return axes, parts, devices
+
+
+def _names(entry):
+    if entry is None:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+def _rule(layout_map, path, layout):
+    """The key that a layout is from, or `None`."""
+    for key in layout_map:
+        if layout_map[key] is layout and (
+            key == path or re.fullmatch(key, path)
+        ):
+            return key
+    return None

@@ -1,0 +1,124 @@
+import doctest
+import os
+
+import numpy as np
+import pytest
+
+import keras
+from keras.src import backend
+from keras.src import testing
+from keras.src.distribution import description
+
+if backend.backend() != "jax":
+    pytest.skip("Only JAX lists devices to lay out.", allow_module_level=True)
+
+import jax  # noqa: E402
+
+
+def model_parallel(rules):
+    devices = keras.distribution.list_devices()
+    mesh = keras.distribution.DeviceMesh((2, 4), ("batch", "model"), devices)
+    layouts = keras.distribution.LayoutMap(mesh)
+    for rule, axes in rules.items():
+        layouts[rule] = axes
+    return keras.distribution.ModelParallel(layout_map=layouts)
+
+
+def model(width=128):
+    return keras.Sequential(
+        [
+            keras.Input((64,)),
+            keras.layers.Dense(width, name="up"),
+            keras.layers.Dense(64, use_bias=False, name="down"),
+        ],
+        name="mlp",
+    )
+
+
+RULES = {
+    "mlp/up/kernel": ("batch", "model"),
+    ".*down/kernel": ("model", None),
+    "up/bias": ("model",),
+}
+
+
+@pytest.mark.multi_device
+class DescribeTest(testing.TestCase):
+    def describe(self, *args):
+        self.text = []
+        return keras.distribution.describe(*args, print_fn=self.text.append)
+
+    def test_is_what_each_device_will_hold(self):
+        with model_parallel(RULES).scope():
+            with keras.StatelessScope():
+                planned = self.describe(model())
+            built = model()
+            self.assertEqual(self.describe(built), planned)
+        held = {}
+        for variable, told in zip(built.variables, planned.variables):
+            self.assertEqual(told.path, variable.path)
+            for shard in variable.value.addressable_shards:
+                self.assertEqual(told.shard_bytes, shard.data.nbytes)
+                device = f"cpu:{shard.device.id}"
+                held[device] = held.get(device, 0) + shard.data.nbytes
+        self.assertEqual(planned.device_bytes, held)
+
+    def test_rules(self):
+        distribution = model_parallel(RULES)
+        with keras.StatelessScope():
+            told = self.describe(model(), distribution)
+        self.assertEqual(
+            [one.rule for one in told.variables],
+            ["mlp/up/kernel", None, ".*down/kernel"],
+        )
+        self.assertEqual(told.unmatched_variables, ["mlp/up/bias"])
+        self.assertEqual(told.unused_rules, ["up/bias"])
+        (text,) = self.text
+        for words in ("('batch', 'model')", "mlp/up/bias", "cpu:7", "up/bias"):
+            self.assertIn(words, text)
+
+    def test_a_layout_of_its_own(self):
+        mesh = jax.make_mesh((8,), ("x",))
+        spec = jax.sharding.PartitionSpec(None, "x")
+        layout = jax.sharding.NamedSharding(mesh, spec)
+        variable = keras.Variable(np.zeros((3, 16)), layout=layout, name="own")
+        told = self.describe([variable], model_parallel({"own": (None, None)}))
+        (one,) = told.variables
+        self.assertEqual((one.axes, one.rule), ((None, "x"), None))
+        self.assertEqual(one.shard_bytes, 3 * 16 * 4 // 8)
+        self.assertEqual(told.unmatched_variables, [])
+        self.assertEqual(told.unused_rules, ["own"])
+
+    def test_without_a_distribution(self):
+        told = self.describe(model())
+        self.assertEqual(list(told.device_bytes), ["the default device"])
+        self.assertEqual(
+            sum(told.device_bytes.values()), 4 * (64 * 128 + 128 + 128 * 64)
+        )
+
+    def test_optimizers(self):
+        with model_parallel(RULES).scope():
+            built = model()
+            optimizer = keras.optimizers.Adam()
+            optimizer.build(built.trainable_variables)
+            told = self.describe(optimizer)
+        sharded = [one for one in told.variables if any(one.axes)]
+        self.assertLen(sharded, 4)  # Two slots for each of two kernels.
+
+    def test_errors(self):
+        with self.assertRaisesRegex(ValueError, "build it first"):
+            self.describe(keras.Sequential([keras.layers.Dense(2)]))
+        with keras.StatelessScope():
+            planned = model(width=126)
+        with self.assertRaisesRegex(
+            ValueError, r"4 equal parts.*'mlp/up/kernel'.*\(64, 126\)"
+        ):
+            self.describe(planned, model_parallel(RULES))
+
+    def test_docstring(self):
+        (test,) = doctest.DocTestFinder().find(
+            description.describe, globs={"keras": keras}
+        )
+        self.assertGreater(len(test.examples), 5)
+        failed, _ = doctest.DocTestRunner().run(test, out=os.devnull.join)
+        self.assertEqual(failed, 0)
