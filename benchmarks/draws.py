@@ -6,7 +6,7 @@
 The paths are of Pythons that have an unmodified Keras with JAX, and PyTorch.
 Each run is a process of its own; the contenders take turns, and a figure is
 the median of the runs, with the smallest and the largest. With an output
-folder, it writes `draws.json` and, if Matplotlib is there, `draws.png`.
+folder, it writes `draws.json` and, if Matplotlib is there, `draws.svg`.
 """
 
 import argparse
@@ -209,7 +209,7 @@ def write(figures, facts, folder):
         axis.set_xlabel(label)
         axis.invert_yaxis()
     figure.suptitle("131 M float32 normal numbers in rows on 8 devices")
-    figure.savefig(folder / "draws.png", dpi=110)
+    figure.savefig(folder / "draws.svg", metadata={"Date": None})
 
 
 def main():

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Measures everything side by side and writes the tables to docs/benchmarks/.
+#
+#   benchmarks/run_all.sh [REPEATS [NAME...]]    draws build variables load
+#
+# It takes an hour or two, and nothing else should run on the machine.
+source "$(dirname "$0")/../shell/_env.sh"
+repeats=${1-5}
+names=("${@:2}")
+if ((${#names[@]} == 0)); then names=(draws build variables load); fi
+
+pin=$(sed -n 's/.*"\(keras==[^"]*\)".*/\1/p' pyproject.toml)
+unmodified=$PWD/build/unmodified
+if [[ ! -e $unmodified/stamp ]]; then
+  rm -rf "$unmodified"
+  "$PYTHON" -m venv "$unmodified"
+  "$unmodified/bin/python" -m pip install --disable-pip-version-check \
+    "$pin" -r requirements-jax.txt
+  touch "$unmodified/stamp"
+fi
+environment benchmarks -r requirements-jax.txt -r requirements-torch.txt \
+  libcst matplotlib -e .
+
+folder=docs/benchmarks
+mkdir -p "$folder"
+for name in "${names[@]}"; do
+  case $name in
+    draws) more=(--torch "$PYTHON" --output "$folder") ;;
+    *) more=(--json "$folder/$name.json") ;;
+  esac
+  {
+    echo "$(date -u +%F), runs of each: $repeats"
+    "$PYTHON" "benchmarks/$name.py" --repeats "$repeats" \
+      --upstream "$unmodified/bin/python" "${more[@]}"
+  } | sed 's/ *$//' | tee "$folder/$name.txt.part"
+  mv "$folder/$name.txt.part" "$folder/$name.txt"
+done
