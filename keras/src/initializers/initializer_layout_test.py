@@ -93,7 +93,7 @@ class InterfaceTest(testing.TestCase):
         ):
             self.assertEqual(type(other), type(initializer))
             self.assertEqual(other.get_config(), config)
-        if name != "Constant":  # Upstream's needs a value.
+        if name != "Constant":  # It needs a value.
             by_name = initializers.get(name)
             self.assertEqual(type(by_name), type(initializer))
 

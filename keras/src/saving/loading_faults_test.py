@@ -24,7 +24,7 @@ from keras.src.saving.loading_testing import randomize
 from keras.src.saving.loading_testing import values
 
 if backend.backend() != "jax":
-    pytest.skip("Other backends load as upstream.", allow_module_level=True)
+    pytest.skip("Other backends lay nothing out.", allow_module_level=True)
 
 LAST = "layers/dense_1/vars"
 

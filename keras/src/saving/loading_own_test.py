@@ -20,7 +20,7 @@ from keras.src.saving.loading_testing import Files
 from keras.src.saving.loading_testing import make_distribution
 
 if backend.backend() != "jax":
-    pytest.skip("Other backends load as upstream.", allow_module_level=True)
+    pytest.skip("Other backends lay nothing out.", allow_module_level=True)
 
 
 class Own(layers.Layer):

@@ -17,7 +17,7 @@ from keras.src.saving.loading_testing import make_distribution
 pytestmark = [
     pytest.mark.multi_device,
     pytest.mark.skipif(
-        backend.backend() != "jax", reason="Other backends load as upstream."
+        backend.backend() != "jax", reason="Other backends lay nothing out."
     ),
 ]
 

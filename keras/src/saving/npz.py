@@ -1,8 +1,8 @@
 """Files of NumPy's npz format that can be read without unpickling.
 
-Upstream writes the variables of a layer as one pickled dictionary, which it
-then refuses to read, since a pickle can run anything. Here each variable is
-an array of its own.
+One pickled dictionary for the variables of a layer, as in files of older
+releases, is refused when it is read, since a pickle can run anything. Here each
+variable is an array of its own.
 """
 
 import functools

@@ -27,7 +27,7 @@ FLOATS = ("float32", "bfloat16", "float16")
 INTEGERS = ("int32", "uint8", "int16", "uint32", "int8")
 
 
-# Each draw of `keras.random`, and what unmodified Keras computes for it.
+# Each draw of `keras.random`, and what it computes without a layout.
 def _normal(key, shape, dtype, mean, stddev):
     return jax.random.normal(key, shape, dtype) * stddev + mean
 

@@ -243,7 +243,7 @@ SEES_AXIS_TYPES = {"jitted call", "jitted function"}
 
 
 def honours_layout(shape, dtype=None, layout=None):
-    """As upstream documents it."""
+    """As the documentation has it."""
     if isinstance(layout, distribution_lib.TensorLayout):
         layout = layout.backend_layout
     return jnp.ones(shape, dtype=dtype, out_sharding=layout)
