@@ -124,10 +124,19 @@ def numpy_generator(op, dtype, shape, axes):
     return lambda: draw(shape, dtype=dtype)
 
 
-def many_shapes(count, sizes, axes):
-    """Variables of as many shapes, each drawn for the first time."""
+def many_shapes(count, sizes, axes, small=None):
+    """Variables of as many shapes, each drawn for the first time.
+
+    With `small`, the number of elements up to which the fork draws variables
+    on the host, where those with more get a program of their own each.
+    """
     jax = _start(devices=8 if axes else 1)
     import keras
+
+    if small is not None:
+        from keras.src.backend.jax import initialization
+
+        initialization.SMALL = small
 
     if axes:
         mesh = keras.distribution.DeviceMesh(

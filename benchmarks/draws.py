@@ -32,6 +32,9 @@ ROWS, COLUMNS = ("model", None), (None, "model")
 OPS = ("normal", "uniform", "truncated_normal")
 BYTES = {"float32": 4, "bfloat16": 2}
 PROCESSES = 4
+# Around `initialization.SMALL` and `draws.LARGE`.
+LINE = (2**18, 2**20, 2**22, 2**24)
+REPEATED = (10, 10**3, 2**13, 2**14, 2**16, 10**6)
 
 
 def large_draws(options):
@@ -101,6 +104,17 @@ def run_many_shapes(axes, python):
     return {"first": result["seconds"][0]}
 
 
+def run_either_way(size, small):
+    """Draws variables of eight shapes, all on the host or all by programs."""
+    arguments = {"count": 8, "axes": ROWS, "small": small}
+    result = measure(
+        draw_contenders.many_shapes,
+        arguments | {"sizes": (size, size + 2**16)},
+        arguments | {"count": 1, "sizes": (2**13, 2**14)},
+    )
+    return {"first": result["seconds"][0]}
+
+
 def run_repeated(op, size, python):
     times = max(3, min(300, 3 * 10**6 // size))
     arguments = {"op": op, "size": size, "times": times}
@@ -126,7 +140,11 @@ def plan(options):
     for (name, python), axes in itertools.product(pythons, (None, ROWS)):
         row = f"60 shapes{', in a layout' if axes else ''}"
         yield (row, name), lambda a=axes, p=python: run_many_shapes(a, p)
-    for size, (name, python) in itertools.product((10, 10**3, 10**6), pythons):
+    ways = {"cut on the host": 2**62, "a program each": 0}
+    for size, (name, small) in itertools.product(LINE, ways.items()):
+        row = f"8 shapes from {size} elements"
+        yield (row, name), lambda s=size, m=small: run_either_way(s, m)
+    for size, (name, python) in itertools.product(REPEATED, pythons):
         row = f"normal again, {size} elements"
         yield (row, name), lambda s=size, p=python: run_repeated("normal", s, p)
 
