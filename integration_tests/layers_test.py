@@ -291,6 +291,8 @@ def test_no_layer_is_missing():
 def test_layer(name):
     if name == "JaxLayer":
         pytest.importorskip("tensorflow")  # It wants it even so.
+        if IS_NNX:
+            pytest.skip("Upstream's takes NNX's arrays for variables.")
     make, shapes = LAYERS[name]
     assert_born_alike(lambda: built(make, shapes))
 

@@ -131,7 +131,8 @@ class KindsTest(testing.TestCase):
         elif way is set_in_layer:
             # Which takes a list of arrays.
             assume(hasattr(given_value, "shape"))
-        dtype = jax.dtypes.canonicalize_dtype(dtype).newbyteorder("=")
+        dtype = np.dtype(dtype).newbyteorder("=")
+        dtype = jax.dtypes.canonicalize_dtype(dtype)
         result = way(given_value, shape, dtype.name, layout)
         self.assertEqual(result.dtype, dtype)
         self.assertEqual(result.sharding, layout)
