@@ -62,7 +62,7 @@ def test_everything_works_without_other_backends():
     assert " passed" in done.stdout
 
 
-@pytest.mark.parametrize("package", PACKAGES[NEEDED][:1])
+@pytest.mark.parametrize("package", ["flax"] if NNX else PACKAGES[NEEDED][:1])
 def test_says_which_package_is_missing(package):
     done = run(f"{WITHOUT}\nimport keras", package)
     assert done.returncode != 0
