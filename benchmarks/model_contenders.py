@@ -98,6 +98,7 @@ def dense_layers(layers, processes=1, process=0, coordinator=None):
     )
 
     def work():
+        keras.utils.set_random_seed(1)  # The same in each process.
         built = [keras.layers.Dense(256) for _ in range(layers)]
         for layer in built:
             layer.build((None, 256))
