@@ -10,9 +10,7 @@ of the runs, with the smallest and the largest.
 import argparse
 import functools
 import itertools
-import json
 import shutil
-import statistics
 from pathlib import Path
 
 import model_contenders
@@ -21,8 +19,10 @@ from measure import measure
 from measure import measure_processes
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
+from side_by_side import measured
+from side_by_side import spread
+from side_by_side import write
 
 # 500 MB of weights, so 1 GB of slots.
 ADAM = "Adam's slots, 1007 MB"
@@ -89,31 +89,6 @@ def plan(upstream):
         )
 
 
-def measured(options, console):
-    """Measures everything `repeats` times, in turn."""
-    figures, versions = {}, {}
-    for key, work in track(
-        [*plan(options.upstream)] * options.repeats,
-        "Measuring",
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ):
-        result, versions[key[1]] = work()
-        for figure, value in result.items():
-            values = figures.setdefault(key, {})
-            values.setdefault(figure, []).append(value)
-    return figures, versions
-
-
-def spread(values, scale, digits):
-    if not values:
-        return ""
-    low, middle, high = min(values), statistics.median(values), max(values)
-    numbers = [f"{value / scale:.{digits}f}" for value in (middle, low, high)]
-    return "{} ({} to {})".format(*numbers)
-
-
 def print_table(figures, console):
     table = Table(box=SIMPLE_HEAD)
     for column in ("what", "by", "seconds", "peak growth, MB", "ms a layer"):
@@ -122,9 +97,9 @@ def print_table(figures, console):
         table.add_row(
             row,
             name,
-            spread(values.get("seconds"), 1, 2),
-            spread(values.get("growth"), 1e6, 0),
-            spread(values.get("layer"), 1, 2),
+            spread(values.get("seconds"), 2),
+            spread(values.get("growth"), 0, scale=1e6),
+            spread(values.get("layer"), 2),
         )
     console.print(table)
 
@@ -138,17 +113,13 @@ def main():
     if options.upstream and not shutil.which(options.upstream):
         parser.error(f"This is no Python that can be run: {options.upstream}")
     console = Console(width=100)
-    figures, versions = measured(options, console)
+    work = list(plan(options.upstream))
+    figures, versions = measured(work, options.repeats, console)
     print_table(figures, console)
     facts = machine() | versions
     console.print(", ".join(f"{key} {fact}" for key, fact in facts.items()))
     if options.json:
-        rows = [
-            {"what": row, "by": name, **values}
-            for (row, name), values in figures.items()
-        ]
-        text = json.dumps({"machine": facts, "rows": rows}, indent=1)
-        options.json.write_text(text + "\n")
+        write(options.json, figures, facts)
 
 
 if __name__ == "__main__":

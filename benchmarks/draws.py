@@ -25,6 +25,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from side_by_side import spread
 
 SHAPE = (128_000, 1024)  # 131 M elements
 SMALL = (1024, 16)
@@ -174,7 +175,7 @@ def print_table(figures, console):
         )
     for (row, name), values in figures.items():
         cells = [
-            _spread(values.get(figure), digits)
+            spread(values.get(figure), digits)
             for figure, digits in (
                 ("peak", 3),
                 ("first", 2),
@@ -184,16 +185,6 @@ def print_table(figures, console):
         ]
         table.add_row(row, name, *cells)
     console.print(table)
-
-
-def _spread(values, digits):
-    if not values:
-        return ""
-    low, middle, high = min(values), statistics.median(values), max(values)
-    text = f"{middle:.{digits}f}"
-    if len(values) == 1:
-        return text
-    return f"{text} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def write(figures, facts, folder):

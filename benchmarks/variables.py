@@ -10,11 +10,10 @@ of the runs, with the smallest and the largest. The variable has 67 MB for
 """
 
 import argparse
+import functools
 import itertools
-import json
 import math
 import shutil
-import statistics
 from pathlib import Path
 
 import variable_contenders
@@ -22,12 +21,15 @@ from measure import machine
 from measure import measure
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
+from side_by_side import measured
+from side_by_side import spread
+from side_by_side import write
 
 SHAPE = (16_384, 4096)
 SQUARE = (4096, 4096)
-WARM_UP = (64, 4096)
+# More elements than `initialization.SMALL`, so that it goes the same way.
+WARM_UP = (512, 4096)
 # As in `variable_contenders.initializers`.
 NAMES = (
     "Zeros",
@@ -57,9 +59,13 @@ def run(initializer, python):
     }, result["versions"]
 
 
-def spread(values, digits):
-    low, middle, high = min(values), statistics.median(values), max(values)
-    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+def plan(upstream):
+    """Yields for each row its name, the contender's, and how to measure it."""
+    pythons = {"fork": None}
+    if upstream:
+        pythons["upstream"] = upstream
+    for name, by in itertools.product(NAMES, pythons):
+        yield (name, by), functools.partial(run, name, pythons[by])
 
 
 def main():
@@ -71,22 +77,8 @@ def main():
     if options.upstream and not shutil.which(options.upstream):
         parser.error(f"This is no Python that can be run: {options.upstream}")
     console = Console(width=100)
-    contenders = [("fork", None)]
-    if options.upstream:
-        contenders.append(("upstream", options.upstream))
-    work = list(itertools.product(NAMES, contenders))
-    figures, versions = {}, {}
-    for name, (by, python) in track(
-        work * options.repeats,
-        "Measuring",
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ):
-        result, versions[by] = run(name, python)
-        for figure, value in result.items():
-            values = figures.setdefault((name, by), {})
-            values.setdefault(figure, []).append(value)
+    work = list(plan(options.upstream))
+    figures, versions = measured(work, options.repeats, console)
     table = Table(box=SIMPLE_HEAD)
     for column in ("initializer", "by", "peak / variable", "seconds"):
         table.add_column(column)
@@ -97,12 +89,7 @@ def main():
     facts = machine() | versions
     console.print(", ".join(f"{key} {fact}" for key, fact in facts.items()))
     if options.json:
-        rows = [
-            {"initializer": name, "by": by, **values}
-            for (name, by), values in figures.items()
-        ]
-        text = json.dumps({"machine": facts, "rows": rows}, indent=1)
-        options.json.write_text(text + "\n")
+        write(options.json, figures, facts)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,9 @@ from keras.src import backend
 from keras.src import layers
 from keras.src import testing
 from keras.src.backend.jax import placement
+from keras.src.backend.jax.placement_test import SPECS
+from keras.src.backend.jax.placement_test import make_mesh
+from keras.src.backend.jax.placement_test import values
 from keras.src.distribution import distribution_lib
 
 pytestmark = [
@@ -32,24 +35,6 @@ pytestmark = [
 DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "int64", "bool"]
 # HDF5 has no dtypes for these, and Keras no mark as for `bfloat16`.
 NOT_IN_FILES = ["float8_e4m3fn", "float8_e5m2"]
-SPECS = [
-    (),
-    ("rows",),
-    (None, "columns"),
-    ("rows", "columns"),
-    ("columns", "rows"),
-    (("rows", "columns"), None),
-    (None, ("columns", "rows")),
-]
-
-
-def make_mesh():
-    return jax.make_mesh((2, 4), ("rows", "columns"))
-
-
-def values(shape, dtype, order="C"):
-    array = np.arange(np.prod(shape)).reshape(shape) % 113 - 7
-    return np.asarray(array / 3, order=order).astype(dtype)
 
 
 def in_columns(array):
