@@ -12,6 +12,14 @@ class Zeros:
         """Args:
         layout: Optional. How to shard the tensor over devices: a
             `keras.distribution.TensorLayout` or a layout of the backend.
+
+            With eight devices along the axis `model` of the current
+            distribution:
+
+            >>> initializer = keras.initializers.Zeros()
+            >>> x = initializer((1024, 64), layout=("model", None))
+            >>> x.sharding.shard_shape(x.shape)
+            (128, 64)
         """
         dtype = standardize_dtype(dtype)
         return ops.zeros(shape, dtype=dtype, layout=layout)
@@ -22,6 +30,14 @@ class Ones:
         """Args:
         layout: Optional. How to shard the tensor over devices: a
             `keras.distribution.TensorLayout` or a layout of the backend.
+
+            With eight devices along the axis `model` of the current
+            distribution:
+
+            >>> initializer = keras.initializers.Ones()
+            >>> x = initializer((1024, 64), layout=("model", None))
+            >>> x.sharding.shard_shape(x.shape)
+            (128, 64)
         """
         dtype = standardize_dtype(dtype)
         return ops.ones(shape, dtype=dtype, layout=layout)

@@ -29,6 +29,13 @@ def arange(start, stop=None, step=None, dtype=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.ops.arange(1024, layout=("model",))
+        >>> x.sharding.shard_shape(x.shape)
+        (128,)
     """
     dtype = None if dtype is None else backend.standardize_dtype(dtype)
     if any_symbolic_tensors((start, stop, step)):
@@ -49,6 +56,13 @@ def empty(shape, dtype=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.ops.empty((1024, 64), layout=("model", None))
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     return backend.numpy.empty(shape, dtype=dtype, layout=layout)
 
@@ -81,6 +95,13 @@ def full(shape, fill_value, dtype=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.ops.full((1024, 64), 0.5, layout=("model", None))
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     dtype = None if dtype is None else backend.standardize_dtype(dtype)
     if any_symbolic_tensors((fill_value,)):
@@ -99,6 +120,13 @@ def identity(n, dtype=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.ops.identity(1024, layout=("model", None))
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 1024)
     """
     return backend.numpy.identity(n, dtype=dtype, layout=layout)
 
@@ -112,6 +140,13 @@ def zeros(shape, dtype=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.ops.zeros((1024, 64), layout=("model", None))
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     return backend.numpy.zeros(shape, dtype=dtype, layout=layout)
 
@@ -125,6 +160,13 @@ def ones(shape, dtype=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.ops.ones((1024, 64), layout=("model", None))
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     return backend.numpy.ones(shape, dtype=dtype, layout=layout)
 
@@ -138,6 +180,13 @@ def eye(N, M=None, k=0, dtype=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.ops.eye(1024, 64, layout=("model", None))
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
 
     def is_floating_type(v):

@@ -13,12 +13,12 @@ def normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None, *, layout=None):
 
         Here eight devices draw 128 rows each:
 
-        ```python
-        devices = keras.distribution.list_devices()
-        mesh = keras.distribution.DeviceMesh((8,), ("model",), devices)
-        layout = keras.distribution.TensorLayout(("model", None), mesh)
-        x = keras.random.normal((1024, 64), layout=layout)
-        ```
+        >>> devices = keras.distribution.list_devices()
+        >>> mesh = keras.distribution.DeviceMesh((8,), ["model"], devices)
+        >>> layout = keras.distribution.TensorLayout(("model", None), mesh)
+        >>> x = keras.random.normal((1024, 64), layout=layout)
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     return backend.random.normal(
         shape,
@@ -39,6 +39,15 @@ def categorical(logits, num_samples, dtype="int32", seed=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.random.categorical(
+        ...     keras.ops.ones((1024, 10)), 4, layout=("model", None)
+        ... )
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 4)
     """
     logits_shape = list(backend.convert_to_tensor(logits).shape)
     if len(logits_shape) != 2:
@@ -62,6 +71,13 @@ def uniform(
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.random.uniform((1024, 64), layout=("model", None))
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     if dtype and not backend.is_float_dtype(dtype):
         raise ValueError(
@@ -87,6 +103,13 @@ def randint(shape, minval, maxval, dtype="int32", seed=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.random.randint((1024, 64), 0, 10, layout=("model", None))
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     if dtype and not backend.is_int_dtype(dtype):
         raise ValueError(
@@ -114,6 +137,15 @@ def truncated_normal(
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.random.truncated_normal(
+        ...     (1024, 64), layout=("model", None)
+        ... )
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     return backend.random.truncated_normal(
         shape,
@@ -148,6 +180,15 @@ def dropout(inputs, rate, noise_shape=None, seed=None, *, layout=None):
             Other backends than JAX raise a `ValueError`. Defaults to
             `None`, which leaves it to the backend.
 
+            With eight devices along the axis `model` of the current
+            distribution:
+
+            >>> x = keras.random.dropout(
+            ...     keras.ops.ones((1024, 64)), 0.5, layout=("model", None)
+            ... )
+            >>> x.sharding.shard_shape(x.shape)
+            (128, 64)
+
     Returns:
         A tensor of the shape and dtype of `inputs`.
     """
@@ -165,6 +206,15 @@ def shuffle(x, axis=0, seed=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.random.shuffle(
+        ...     keras.ops.ones((1024, 64)), layout=("model", None)
+        ... )
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     return backend.random.shuffle(x, axis=axis, seed=seed, layout=layout)
 
@@ -178,6 +228,15 @@ def gamma(shape, alpha, dtype=None, seed=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.random.gamma(
+        ...     (1024, 64), alpha=2.0, layout=("model", None)
+        ... )
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     return backend.random.gamma(
         shape, alpha=alpha, dtype=dtype, seed=seed, layout=layout
@@ -195,6 +254,15 @@ def binomial(
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.random.binomial(
+        ...     (1024, 64), 10.0, 0.5, layout=("model", None)
+        ... )
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     return backend.random.binomial(
         shape,
@@ -215,6 +283,13 @@ def beta(shape, alpha, beta, dtype=None, seed=None, *, layout=None):
         own part, and the values are the same as without a layout.
         Other backends than JAX raise a `ValueError`. Defaults to
         `None`, which leaves it to the backend.
+
+        With eight devices along the axis `model` of the current
+        distribution:
+
+        >>> x = keras.random.beta((1024, 64), 2.0, 3.0, layout=("model", None))
+        >>> x.sharding.shard_shape(x.shape)
+        (128, 64)
     """
     return backend.random.beta(
         shape=shape,
