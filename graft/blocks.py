@@ -119,11 +119,12 @@ class Block:
         elif len(node.names) > 1:
             kept = [a for a in node.names if bound_by_alias(a) != name]
             kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-            self.statements[index] = statement.with_changes(
-                body=[node.with_changes(names=kept)]
+            self.change(
+                index,
+                statement.with_changes(body=[node.with_changes(names=kept)]),
             )
         else:
-            imports.remove(self.statements, index)
+            self.remove_import(index)
             if self.last is not None and self.last >= index:
                 self.last -= 1
 
@@ -133,9 +134,22 @@ class Block:
         if index < len(self.statements) and any(map(is_comment, apart)):
             below = self.statements[index]
             own = list(below.leading_lines)[blank_lines(below) :]
-            self.statements[index] = below.with_changes(
-                leading_lines=apart + own
-            )
+            self.change(index, below.with_changes(leading_lines=apart + own))
+
+    def remove_import(self, index):
+        """Removes a whole import statement."""
+        following = self.statements[index + 1 : index + 2]
+        imports.remove(self.statements, index)
+        if following:
+            changed, self.statements[index] = self.statements[index], *following
+            self.change(index, changed)
+
+    def change(self, index, statement):
+        """Puts a statement in the place of one that it was made from."""
+        old = self.statements[index]
+        if self.is_upstream(old):
+            self.origin[statement] = self.origin.get(old, old)
+        self.statements[index] = statement
 
     def imports_start(self):
         return 1 if docstring_in(self.statements) else 0

@@ -330,7 +330,8 @@ class _Merger:
         """Records that a graft depends on a statement, if it is upstream's."""
         if merged.is_upstream(old) and qualified not in self.hooks:
             taken = header_fingerprint if how in OPENING else fingerprint
-            self.hooks[qualified] = (how, taken(branch or old))
+            origin = branch or merged.origin.get(old, old)
+            self.hooks[qualified] = (how, taken(origin))
 
 
 def _told(found):

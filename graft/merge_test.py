@@ -1,5 +1,6 @@
 """Grafts of functions and classes, and what goes for all of them."""
 
+from graft.merge import merge
 from graft.testing import UPSTREAM
 from graft.testing import check
 from graft.testing import hooks
@@ -210,6 +211,18 @@ def test_accessors_of_a_property():
         "Circle.label": "removes",
         "Circle.label.setter": "removes",
     }
+
+
+def test_each_of_several_removals_is_hooked():
+    upstream = "import math\nimport os\nfrom re import escape, split, sub\n"
+    graft = "del math\ndel os\ndel escape\ndel sub\n"
+    all_of_them = merge(upstream, graft, "a.py")
+    assert all_of_them.text == "from re import split\n"
+    assert set(all_of_them.hooks) == {"math", "os", "escape", "sub"}
+    # What upstream says, not what the removals before left of it.
+    assert all_of_them.hooks["escape"] == all_of_them.hooks["sub"]
+    one = merge(upstream, "del os\n", "a.py")
+    assert one.hooks["os"] == all_of_them.hooks["os"]
 
 
 def test_new_code_follows_the_previous_match():

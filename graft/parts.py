@@ -186,7 +186,7 @@ class _Selection:
         for index in reversed(range(len(left.statements))):
             node = left.statements[index]
             if import_in(node) is not None and self.is_unused(node):
-                imports.remove(left.statements, index)
+                left.remove_import(index)
         return left.settled()
 
     def is_unused(self, statement):
