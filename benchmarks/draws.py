@@ -10,8 +10,8 @@ folder, it writes `draws.json` and, if Matplotlib is there, `draws.svg`.
 """
 
 import argparse
+import functools
 import itertools
-import json
 import math
 import shutil
 import statistics
@@ -23,9 +23,10 @@ from measure import measure
 from measure import measure_processes
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
+from side_by_side import measured
 from side_by_side import spread
+from side_by_side import write
 
 SHAPE = (128_000, 1024)  # 131 M elements
 SMALL = (1024, 16)
@@ -95,14 +96,14 @@ def run_processes(axes):
     return {
         "peak": max(result["growth"] for result in results) / shard,
         "second": max(result["seconds"][1] for result in results),
-    }
+    }, results[0]["versions"]
 
 
 def run_many_shapes(axes, python):
     arguments = {"count": 60, "sizes": (2**19, 2**20), "axes": axes}
     warm_up = arguments | {"count": 1, "sizes": (2**13, 2**14)}
     result = measure(draw_contenders.many_shapes, arguments, warm_up, python)
-    return {"first": result["seconds"][0]}
+    return {"first": result["seconds"][0]}, result["versions"]
 
 
 def run_either_way(size, small):
@@ -113,14 +114,15 @@ def run_either_way(size, small):
         arguments | {"sizes": (size, size + 2**16)},
         arguments | {"count": 1, "sizes": (2**13, 2**14)},
     )
-    return {"first": result["seconds"][0]}
+    return {"first": result["seconds"][0]}, result["versions"]
 
 
 def run_repeated(op, size, python):
     times = max(3, min(300, 3 * 10**6 // size))
     arguments = {"op": op, "size": size, "times": times}
     result = measure(draw_contenders.repeated, arguments, arguments, python)
-    return {"microseconds": min(result["seconds"]) / times * 1e6}
+    best = min(result["seconds"])
+    return {"microseconds": best / times * 1e6}, result["versions"]
 
 
 def plan(options):
@@ -131,40 +133,23 @@ def plan(options):
     for name, contender, what, python in large_draws(options):
         axes = what["axes"] and "rows" if what["axes"] != COLUMNS else "columns"
         row = f"{what['op']} {what['dtype']} {axes or 'unsharded'}"
-        yield (
-            (row, name),
-            lambda c=contender, w=what, p=python: run_large(c, w, p)[0],
-        )
+        work = functools.partial(run_large, contender, what, python)
+        yield (row, name), work
     for axes, name in ((ROWS, "rows"), (COLUMNS, "columns")):
         row = f"normal float32 {name}, {PROCESSES} processes"
-        yield (row, "fork"), lambda a=axes: run_processes(a)
+        yield (row, "fork"), functools.partial(run_processes, axes)
     for (name, python), axes in itertools.product(pythons, (None, ROWS)):
         row = f"60 shapes{', in a layout' if axes else ''}"
-        yield (row, name), lambda a=axes, p=python: run_many_shapes(a, p)
+        work = functools.partial(run_many_shapes, axes, python)
+        yield (row, name), work
     ways = {"cut on the host": 2**62, "a program each": 0}
     for size, (name, small) in itertools.product(LINE, ways.items()):
         row = f"8 shapes from {size} elements"
-        yield (row, name), lambda s=size, m=small: run_either_way(s, m)
+        yield (row, name), functools.partial(run_either_way, size, small)
     for size, (name, python) in itertools.product(REPEATED, pythons):
         row = f"normal again, {size} elements"
-        yield (row, name), lambda s=size, p=python: run_repeated("normal", s, p)
-
-
-def measured(options, console):
-    """Measures everything `repeats` times, in turn."""
-    figures = {}
-    work = [(key, run) for key, run in plan(options) if options.only in key[0]]
-    for _ in range(options.repeats):
-        for key, run in track(
-            work,
-            "Measuring",
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        ):
-            for figure, value in run().items():
-                figures.setdefault(key, {}).setdefault(figure, []).append(value)
-    return figures
+        work = functools.partial(run_repeated, "normal", size, python)
+        yield (row, name), work
 
 
 def print_table(figures, console):
@@ -187,14 +172,8 @@ def print_table(figures, console):
     console.print(table)
 
 
-def write(figures, facts, folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = [
-        {"what": row, "by": name, **values}
-        for (row, name), values in figures.items()
-    ]
-    text = json.dumps({"machine": facts, "rows": rows}, indent=1)
-    (folder / "draws.json").write_text(text + "\n")
+def draw_picture(figures, path):
+    """Draws the memory and the time of one kind of draw, if possible."""
     try:
         from matplotlib import pyplot
     except ImportError:
@@ -218,7 +197,7 @@ def write(figures, facts, folder):
         axis.set_xlabel(label)
         axis.invert_yaxis()
     figure.suptitle("131 M float32 normal numbers in rows on 8 devices")
-    figure.savefig(folder / "draws.svg", metadata={"Date": None})
+    figure.savefig(path, metadata={"Date": None})
 
 
 def main():
@@ -235,17 +214,15 @@ def main():
         if python and not shutil.which(python):
             parser.error(f"This is no Python that can be run: {python}")
     console = Console(width=100)
-    figures = measured(options, console)
-    _, versions = run_large(
-        draw_contenders.fork,
-        {"op": "normal", "dtype": "float32", "axes": ROWS},
-        None,
-    )
-    facts = machine() | versions
+    work = [each for each in plan(options) if options.only in each[0][0]]
+    figures, versions = measured(work, options.repeats, console)
     print_table(figures, console)
+    facts = machine() | versions
     console.print(", ".join(f"{name} {fact}" for name, fact in facts.items()))
     if options.output:
-        write(figures, facts, options.output)
+        options.output.mkdir(parents=True, exist_ok=True)
+        write(options.output / "draws.json", figures, facts)
+        draw_picture(figures, options.output / "draws.svg")
 
 
 if __name__ == "__main__":
