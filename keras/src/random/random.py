@@ -107,7 +107,9 @@ def randint(shape, minval, maxval, dtype="int32", seed=None, *, layout=None):
         With eight devices along the axis `model` of the current
         distribution:
 
-        >>> x = keras.random.randint((1024, 64), 0, 10, layout=("model", None))
+        >>> x = keras.random.randint(
+        ...     (1024, 64), 0, 10, layout=("model", None)
+        ... )
         >>> x.sharding.shard_shape(x.shape)
         (128, 64)
     """
@@ -287,7 +289,9 @@ def beta(shape, alpha, beta, dtype=None, seed=None, *, layout=None):
         With eight devices along the axis `model` of the current
         distribution:
 
-        >>> x = keras.random.beta((1024, 64), 2.0, 3.0, layout=("model", None))
+        >>> x = keras.random.beta(
+        ...     (1024, 64), 2.0, 3.0, layout=("model", None)
+        ... )
         >>> x.sharding.shard_shape(x.shape)
         (128, 64)
     """
