@@ -14,6 +14,7 @@ import rich.table
 from keras.src import backend
 from keras.src.api_export import keras_export
 from keras.src.distribution import distribution_lib
+from keras.src.distribution.description_plot import plot_description
 from keras.src.utils import dtype_utils
 from keras.src.utils import io_utils
 from keras.src.utils import summary_utils
@@ -64,9 +65,13 @@ class DistributionDescription:
     unmatched_variables: list
     unused_rules: list
 
+    plot = plot_description
+
     def __str__(self):
+        # The table is as wide as it has to be: a path or a rule in two parts
+        # cannot be searched for, or copied.
         console = rich.console.Console(
-            file=io.StringIO(), highlight=False, width=120
+            file=io.StringIO(), highlight=False, width=10_000
         )
         console.print(self._table())
         by_size = collections.defaultdict(list)
@@ -74,7 +79,7 @@ class DistributionDescription:
             by_size[size].append(device)
         for size, devices in by_size.items():
             lines = [f"{_readable(size)} on each of:", ", ".join(devices)]
-            console.print("\n  ".join(lines), markup=False)
+            console.print("\n  ".join(lines), markup=False, width=120)
         for title, names in (
             ("Variables that no rule matches:", self.unmatched_variables),
             ("Rules that match no variable:", self.unused_rules),
@@ -106,8 +111,8 @@ def describe(model, distribution=None, print_fn=None):
     """Tells what each device holds of a model, and which rule says so.
 
     Nothing has to be in memory yet: a model that is built in a
-    `keras.StatelessScope` has variables without values, so whether it fits
-    can be seen before it is made.
+    `keras.StatelessScope(initialize_variables=False)` has variables without
+    values, so whether it fits can be seen before it is made.
 
     Args:
         model: A model, a layer, an optimizer, or a list of variables, built.
@@ -118,7 +123,8 @@ def describe(model, distribution=None, print_fn=None):
 
     Returns:
         A `DistributionDescription`, with the attributes `variables`,
-        `device_bytes`, `unmatched_variables` and `unused_rules`.
+        `device_bytes`, `unmatched_variables` and `unused_rules`, and a
+        method `plot(to_file)` that draws them.
 
     Raises:
         ValueError: If there are no variables, or the layout of one does not
@@ -133,7 +139,8 @@ def describe(model, distribution=None, print_fn=None):
     >>> layouts = keras.distribution.LayoutMap(mesh)
     >>> layouts[".*kernel"] = (None, "model")
     >>> distribution = keras.distribution.ModelParallel(layout_map=layouts)
-    >>> with keras.StatelessScope(), distribution.scope():
+    >>> without_values = keras.StatelessScope(initialize_variables=False)
+    >>> with without_values, distribution.scope():
     ...     dense = keras.layers.Dense(4096, name="dense")
     ...     dense.build((None, 8192))
     >>> description = keras.distribution.describe(

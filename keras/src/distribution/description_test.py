@@ -50,8 +50,9 @@ class DescribeTest(testing.TestCase):
 
     def test_is_what_each_device_will_hold(self):
         with model_parallel(RULES).scope():
-            with keras.StatelessScope():
-                planned = self.describe(model())
+            with keras.StatelessScope(initialize_variables=False):
+                planned = model()
+            planned = self.describe(planned)
             built = model()
             self.assertEqual(self.describe(built), planned)
         held = {}
@@ -65,8 +66,9 @@ class DescribeTest(testing.TestCase):
 
     def test_rules(self):
         distribution = model_parallel(RULES)
-        with keras.StatelessScope():
-            told = self.describe(model(), distribution)
+        with keras.StatelessScope(initialize_variables=False):
+            planned = model()
+        told = self.describe(planned, distribution)
         self.assertEqual(
             [one.rule for one in told.variables],
             ["mlp/up/kernel", None, ".*down/kernel"],
@@ -108,7 +110,7 @@ class DescribeTest(testing.TestCase):
     def test_errors(self):
         with self.assertRaisesRegex(ValueError, "build it first"):
             self.describe(keras.Sequential([keras.layers.Dense(2)]))
-        with keras.StatelessScope():
+        with keras.StatelessScope(initialize_variables=False):
             planned = model(width=126)
         with self.assertRaisesRegex(
             ValueError, r"4 equal parts.*'mlp/up/kernel'.*\(64, 126\)"
@@ -120,5 +122,18 @@ class DescribeTest(testing.TestCase):
             description.describe, globs={"keras": keras}
         )
         self.assertGreater(len(test.examples), 5)
-        failed, _ = doctest.DocTestRunner().run(test, out=os.devnull.join)
+        runner = doctest.DocTestRunner()
+        failed, _ = runner.run(test, out=os.devnull.join, clear_globs=False)
         self.assertEqual(failed, 0)
+        # As it says, nothing is in memory.
+        self.assertIsNone(test.globs["dense"].kernel._value)
+
+    def test_paths_and_rules_stay_in_one_piece(self):
+        rule = ".*" + "/".join(80 * ["(a|b)?"]) + ".*kernel"
+        with keras.StatelessScope(initialize_variables=False):
+            planned = keras.Sequential(
+                [keras.Input((8,)), keras.layers.Dense(8)], name=100 * "long"
+            )
+        self.describe(planned, model_parallel({rule: (None, None)}))
+        (row,) = [line for line in self.text[0].split("\n") if "(8, 8)" in line]
+        self.assertIn(planned.variables[0].path, row)
