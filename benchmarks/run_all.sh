@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Measures everything side by side and writes the tables to docs/benchmarks/.
 #
-#   benchmarks/run_all.sh [REPEATS [NAME...]]    draws build variables load
+#   benchmarks/run_all.sh [REPEATS [NAME...]]
+#
+# A NAME is curves, draws, build, variables or load.
 #
 # It takes an hour or two, and nothing else should run on the machine.
 source "$(dirname "$0")/../shell/_env.sh"
 repeats=${1-5}
 names=("${@:2}")
-if ((${#names[@]} == 0)); then names=(draws build variables load); fi
+if ((${#names[@]} == 0)); then names=(curves draws build variables load); fi
 
 pin=$(sed -n 's/.*"\(keras==[^"]*\)".*/\1/p' pyproject.toml)
 unmodified=$PWD/build/unmodified
@@ -18,13 +20,14 @@ if [[ ! -e $unmodified/stamp ]]; then
     "$pin" -r requirements-jax.txt
   touch "$unmodified/stamp"
 fi
-environment benchmarks -r requirements-jax.txt -r requirements-torch.txt \
+environment benchmarks -r requirements-jax-nnx.txt -r requirements-torch.txt \
   libcst matplotlib -e .
 
 folder=docs/benchmarks
 mkdir -p "$folder"
 for name in "${names[@]}"; do
   case $name in
+    curves) more=(--flax "$PYTHON" --torch "$PYTHON" --output "$folder") ;;
     draws) more=(--torch "$PYTHON" --output "$folder") ;;
     *) more=(--json "$folder/$name.json") ;;
   esac
