@@ -149,7 +149,13 @@ def draw(sampler, shape, dtype, seed, params, layout=None):
 
 def draw_key(seed):
     """Returns the JAX key that a seed stands for, as `draw` takes it."""
-    return seed if isinstance(seed, jax.Array) else draw_seed(seed)
+    if isinstance(seed, jax.Array):
+        return seed
+    if isinstance(seed, int) and variable_being_born():
+        # Most initializers have such a seed, and a key is soon made on the
+        # host, where it costs more to send than the draw of a small value.
+        return np.asarray((seed, 0), np.uint32)
+    return draw_seed(seed)
 
 
 def _windowed(sampler, shape, dtype, sharding, key_data, *params):

@@ -4,6 +4,7 @@ Everything else in the JAX backend takes the `jax.sharding.Sharding` that
 `to_sharding` returns and never asks what it was made from.
 """
 
+import functools
 import math
 import numbers
 
@@ -59,29 +60,30 @@ def to_sharding(layout, shape=None, name=None):
     # Imported here because `keras.distribution` imports the backend.
     from keras.src.distribution.distribution_lib import TensorLayout
 
-    described = _describe(layout, shape, name)
+    # Said in errors only: variables are born and assigned too often for more.
+    describe = functools.partial(_describe, layout, shape, name)
     if isinstance(layout, Format):
         layout = layout.sharding
     if isinstance(layout, TensorLayout):
         mesh = layout.device_mesh
-        mesh = mesh.backend_mesh if mesh else _current_mesh(described)
-        sharding = _named(mesh, layout.axes, described)
+        mesh = mesh.backend_mesh if mesh else _current_mesh(describe)
+        sharding = _named(mesh, layout.axes, describe)
     elif isinstance(layout, jax.sharding.NamedSharding):
         sharding = layout
     elif isinstance(layout, jax.sharding.Sharding):
-        _check_parts(layout, shape, described)
+        _check_parts(layout, shape, describe)
         return layout
     elif isinstance(layout, (tuple, jax.sharding.PartitionSpec)):
-        sharding = _named(_current_mesh(described), layout, described)
+        sharding = _named(_current_mesh(describe), layout, describe)
     else:
         raise ValueError(
             "`layout` must be a `keras.distribution.TensorLayout`, a "
             "`jax.sharding.Sharding`, a `jax.sharding.PartitionSpec`, a "
             "`jax.experimental.layout.Format` or a tuple of axis names. "
-            f"Received: {described}"
+            f"Received: {describe()}"
         )
-    _check_spec(sharding, shape, described)
-    return _in_context(sharding, described)
+    _check_spec(sharding, shape, describe)
+    return _in_context(sharding, describe)
 
 
 def memory_order(layout):
@@ -162,7 +164,7 @@ def replicated(sharding):
     return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 
 
-def _current_mesh(described):
+def _current_mesh(describe):
     context = jax.sharding.get_abstract_mesh()
     if not context.empty:
         return _concrete(context) or context
@@ -172,21 +174,21 @@ def _current_mesh(described):
             "A layout without a mesh needs one in context: use it under "
             "`jax.set_mesh(mesh)` or set a distribution with a device mesh "
             "by `keras.distribution.set_distribution`. "
-            f"Received: {described}"
+            f"Received: {describe()}"
         )
     return mesh
 
 
-def _named(mesh, axes, described):
+def _named(mesh, axes, describe):
     try:
         spec = jax.sharding.PartitionSpec(*axes)
     except (TypeError, ValueError) as error:
         raise ValueError(
             "A layout must have for each dimension `None`, the name of a "
             "mesh axis or a tuple of such names. "
-            f"Received: {described}, mesh={_describe_mesh(mesh)}"
+            f"Received: {describe(mesh)}"
         ) from error
-    _check_axes(mesh, spec, described)
+    _check_axes(mesh, spec, describe)
     return jax.sharding.NamedSharding(mesh, spec)
 
 
@@ -197,7 +199,7 @@ def _axes_of(entry):
     return entry if isinstance(entry, tuple) else (entry,)
 
 
-def _check_axes(mesh, spec, described):
+def _check_axes(mesh, spec, describe):
     seen = set()
     for axis in (axis for entry in spec for axis in _axes_of(entry)):
         problem = None
@@ -206,45 +208,47 @@ def _check_axes(mesh, spec, described):
         elif axis in seen:
             problem = f"The mesh axis {axis!r} can shard one dimension only"
         if problem:
-            raise ValueError(
-                f"{problem}. Received: {described}, mesh={_describe_mesh(mesh)}"
-            )
+            raise ValueError(f"{problem}. Received: {describe(mesh)}")
         seen.add(axis)
 
 
-def _check_spec(sharding, shape, described):
-    if shape is None:
-        return
-    mesh, spec = sharding.mesh, sharding.spec
-    where = f"Received: {described}, mesh={_describe_mesh(mesh)}"
+def _check_spec(sharding, shape, describe):
+    mesh = sharding.mesh
+    problem = shape is not None and _misfit(mesh, sharding.spec, shape)
+    if problem:
+        raise ValueError(f"{problem}. Received: {describe(mesh)}")
+
+
+def _misfit(mesh, spec, shape):
+    """Says why a spec does not fit a shape, or returns `None` if it does."""
     if len(spec) > len(shape):
-        raise ValueError(
+        return (
             f"A layout of {len(spec)} entries does not fit a tensor of "
-            f"{len(shape)} dimensions. {where}"
+            f"{len(shape)} dimensions"
         )
     for dimension, (size, entry) in enumerate(zip(shape, spec)):
         parts = math.prod(mesh.shape[axis] for axis in _axes_of(entry))
         if isinstance(size, numbers.Integral) and size % parts:
             axes = " * ".join(repr(axis) for axis in _axes_of(entry))
-            raise ValueError(
+            return (
                 f"Dimension {dimension} of size {size} cannot be split into "
-                f"the {parts} equal parts that mesh axis {axes} asks for. "
-                f"{where}"
+                f"the {parts} equal parts that mesh axis {axes} asks for"
             )
+    return None
 
 
-def _check_parts(sharding, shape, described):
+def _check_parts(sharding, shape, describe):
     if shape is None:
         return
     try:
         sharding.shard_shape(tuple(shape))
     except ValueError as error:
         raise ValueError(
-            f"The layout does not fit the shape: {error} Received: {described}"
+            f"The layout does not fit the shape: {error} Received: {describe()}"
         ) from error
 
 
-def _in_context(sharding, described):
+def _in_context(sharding, describe):
     """Puts `sharding` where it can be used: on the mesh in context, if equal.
 
     The same devices under the same axis names can be in context with axes of
@@ -264,7 +268,7 @@ def _in_context(sharding, described):
                 "The layout is on an abstract mesh, and neither the mesh in "
                 "context (`jax.set_mesh`) nor the current distribution's has "
                 "its shape and axes. "
-                f"Received: {described}, mesh={_describe_mesh(sharding.mesh)}"
+                f"Received: {describe(sharding.mesh)}"
             )
     if is_tracing and context.empty:
         # In a traced function, axes are explicit by the context or not at all.
@@ -300,13 +304,15 @@ def _same_axes(a, b):
     return tuple(a.shape.items()) == tuple(b.shape.items())
 
 
-def _describe_mesh(mesh):
-    return "(" + ", ".join(f"{k}={v}" for k, v in mesh.shape.items()) + ")"
-
-
-def _describe(layout, shape, name):
-    path = f"path='{name}', " if name else ""
-    shape = f"shape={tuple(shape)}, " if shape is not None else ""
+def _describe(layout, shape, name, mesh=None):
+    """Says in errors what was asked for, and on which mesh if that matters."""
     if hasattr(layout, "axes") and hasattr(layout, "device_mesh"):
-        return f"{path}{shape}layout=TensorLayout(axes={tuple(layout.axes)})"
-    return f"{path}{shape}layout={layout}"
+        layout = f"TensorLayout(axes={tuple(layout.axes)})"
+    parts = [f"path='{name}'"] if name else []
+    if shape is not None:
+        parts.append(f"shape={tuple(shape)}")
+    parts.append(f"layout={layout}")
+    if mesh is not None:
+        sizes = ", ".join(f"{axis}={n}" for axis, n in mesh.shape.items())
+        parts.append(f"mesh=({sizes})")
+    return ", ".join(parts)

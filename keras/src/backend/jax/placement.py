@@ -1,5 +1,7 @@
 """Puts tensors in a layout, sending to each device only its own part."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -180,9 +182,10 @@ def _copy_parts(value, indices, dtype):
 
 
 def _aligned_empty(shape, dtype):
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     memory = np.empty(size + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
+    address, _ = memory.__array_interface__["data"]
+    start = -address % _ALIGNMENT
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
