@@ -1,5 +1,6 @@
 """Keras imports and works without the packages of other backends."""
 
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -69,3 +70,12 @@ def test_says_which_package_is_missing(package):
     last = done.stderr.splitlines()[-1]
     assert last.startswith(("ImportError", "ModuleNotFoundError"))
     assert package in last
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="It has no layouts.")
+def test_says_that_jax_is_too_old():
+    done = run("import jax; jax.__version_info__ = (0, 9, 2); import keras")
+    assert done.returncode != 0
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: The JAX backend")
+    assert f"Received: jax {importlib.metadata.version('jax')}" in last

@@ -9,6 +9,15 @@ from jax.sharding import AxisType
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 
+# What tells of meshes and traces is public since then.
+_OLDEST_JAX = "0.10.0"
+
+if jax.__version_info__ < tuple(map(int, _OLDEST_JAX.split("."))):
+    raise ImportError(
+        f"The JAX backend of this Keras needs JAX {_OLDEST_JAX} or newer: "
+        f"`pip install --upgrade jax`. Received: jax {jax.__version__}"
+    )
+
 
 def run(fn, statics, arrays, sharding=None):
     """Computes `fn(*statics, *arrays)`, laid out by `sharding`.
