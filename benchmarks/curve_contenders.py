@@ -29,7 +29,8 @@ def weights(mebibytes):
         sharded over `"model"`; it can be split among eight devices.
     """
     elements = mebibytes * 2**18
-    # A block has 12 x width^2 elements. Of 64 MiB or more, a whole multiple.
+    # A block has 12 x width^2 elements. Real widths are multiples of 64; that
+    # is too coarse for a warm-up.
     step = 64 if mebibytes >= 64 else 8
     width = step * round((elements * 3 / 4 / 12 / BLOCKS) ** 0.5 / step)
     rest = elements - BLOCKS * 12 * width**2

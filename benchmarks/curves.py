@@ -79,7 +79,11 @@ def fits(name, mebibytes):
 
 
 def run(contender, mebibytes, devices, processes, python):
-    """Bytes of one process, all if `devices`, and the slowest one's seconds."""
+    """Bytes that making the model takes, and seconds in the slowest process.
+
+    On several devices, the bytes are those of all devices together; on one,
+    those of the process that needs the most.
+    """
     several = processes
     if devices > 1 and contender is curve_contenders.torch_dtensor:
         several = devices
