@@ -5,7 +5,8 @@ This guide builds a decoder whose weights are born sharded, trains it for a few
 steps, saves it, and loads it on another mesh: first on eight devices of one
 process, then on two processes, and in the end on hosts with TPUs or GPUs. One
 CPU stands in for all devices, so it runs anywhere: a billion parameters take
-4.1 GB in float32, and as much again for their gradients.
+4.1 GB in float32, and a step of training more than as much again. Seconds are
+those of two CPU cores that had other work to do as well.
 
 The guide is made of the script `examples/guide.py`. `examples/guide_write.py`
 runs it and puts below each piece of code what that has printed.

@@ -36,7 +36,7 @@ def pieces(source):
 
 
 def block(language, content):
-    content = content.strip("\n")
+    content = re.sub(" +$", "", content.strip("\n"), flags=re.M)
     return f"```{language}\n{content}\n```"
 
 
