@@ -39,11 +39,13 @@ class Window(NamedTuple):
         inner: The other dimensions, whose distances fit 32 bits, likewise.
         steps: For each dimension of the array, the distance in flat elements
             between neighbouring shards.
+        is_long: Whether flat indices in the array need more than 32 bits.
     """
 
     outer: tuple
     inner: tuple
     steps: tuple
+    is_long: bool
 
     @property
     def rows(self):
@@ -79,16 +81,18 @@ def make_window(shape, shard_shape):
     outer = []
     while not _fits(merged):
         size, stride = merged.pop(0)
-        if merged:
+        parts = _parts_that_fit(size, stride, merged)
+        if parts is not None:
+            size //= parts
+            outer.append((parts, size * stride))
+            merged.insert(0, (size, stride))
+        elif merged:
             outer.append((size, stride))
-            continue
-        parts = _parts_that_fit(size)
-        if parts is None:
+        else:
             return None
-        outer.append((parts, size // parts))
-        merged.append((size // parts, 1))
     steps = tuple(n * stride for n, stride in zip(shard_shape, strides))
-    return Window(tuple(outer), tuple(merged), steps)
+    is_long = math.prod(shape) > 2**32
+    return Window(tuple(outer), tuple(merged), steps, is_long)
 
 
 def window_key(key_data, window, start, row, column):
@@ -108,7 +112,8 @@ def window_key(key_data, window, start, row, column):
     """
     place = _place(window, start, row, column)
     data = jnp.stack([key_data[0], key_data[1], *place])
-    return jax.random.wrap_key_data(data, impl=_window_prng(window.inner))
+    prng = _window_prng(window.inner, window.is_long)
+    return jax.random.wrap_key_data(data, impl=prng)
 
 
 def element_keys(key_data, window, start, row, splits):
@@ -129,7 +134,7 @@ def element_keys(key_data, window, start, row, splits):
     """
     place = _place(window, start, row, 0)
     data = jnp.stack([key_data[0], key_data[1], *place, np.uint32(splits)])
-    prng = _element_prng(window.inner, window.columns)
+    prng = _element_prng(window.inner, window.columns, window.is_long)
     return jax.random.wrap_key_data(data, impl=prng)
 
 
@@ -139,9 +144,9 @@ def _place(window, start, row, column):
     for position, (_, stride) in zip(
         _coordinates(row, [size for size, _ in window.outer]), window.outer
     ):
-        words = _add(words, _multiply(position, stride))
+        words = _advance(window, words, position, stride)
     position = _coordinates(column, [size for size, _ in window.inner])
-    words = _add(words, _multiply(position[0], window.inner[0][1]))
+    words = _advance(window, words, position[0], window.inner[0][1])
     return [*words, *position[1:]]
 
 
@@ -158,7 +163,7 @@ def shard_start(window, indices):
     """
     words = (jnp.uint32(0), jnp.uint32(0))
     for index, distance in zip(indices, window.steps):
-        words = _add(words, _multiply(index, distance))
+        words = _advance(window, words, index, distance)
     return words
 
 
@@ -168,11 +173,12 @@ def _fits(dimensions):
     return run < _MAX_RUN and size * stride < _MAX_SPAN
 
 
-def _parts_that_fit(size):
-    """The least number of equal parts of `size` elements that are runs."""
-    fewest = size // _MAX_RUN + 1
-    parts = (n for n in range(fewest, fewest + 4096) if size % n == 0)
-    return next(parts, None)
+def _parts_that_fit(size, stride, inner):
+    """The least number of equal parts of a dimension that are runs."""
+    run = size * math.prod(size for size, _ in inner)
+    fewest = max(run // _MAX_RUN, size * stride // _MAX_SPAN) + 1
+    parts = range(fewest, min(size, fewest + 4096) + 1)
+    return next((n for n in parts if size % n == 0), None)
 
 
 def _coordinates(flat, sizes):
@@ -183,6 +189,14 @@ def _coordinates(flat, sizes):
         flat, rest = flat // np.uint32(size), flat % np.uint32(size)
         coordinates.insert(0, rest)
     return [flat, *coordinates]
+
+
+def _advance(window, words, count, distance):
+    """Adds `count * distance` to a flat index."""
+    if window.is_long:
+        return _add(words, _multiply(count, distance))
+    count = jnp.asarray(count).astype(np.uint32)
+    return words[0], words[1] + count * np.uint32(distance % 2**32)
 
 
 def _add(a, b):
@@ -223,7 +237,7 @@ def _multiply(number, factor):
 
 
 @functools.lru_cache(maxsize=None)
-def _window_prng(inner):
+def _window_prng(inner, is_long):
     """The PRNG whose keys carry where in a window a run starts.
 
     A key is `(key high, key low, start high, start low, *position)`, where
@@ -232,7 +246,7 @@ def _window_prng(inner):
     """
 
     def random_bits(data, bit_width, shape):
-        high, low = _flat_indices(data[2:], inner, math.prod(shape))
+        high, low = _flat_indices(data[2:], inner, is_long, math.prod(shape))
         a, b = threefry(data[0], data[1], high, low)
         dtype = np.dtype(f"uint{bit_width}")
         if bit_width == 64:
@@ -259,7 +273,7 @@ def _window_prng(inner):
 
 
 @functools.lru_cache(maxsize=None)
-def _element_prng(inner, length):
+def _element_prng(inner, length, is_long):
     """The PRNG whose keys are split for the elements of a run.
 
     A key is `(key high, key low, start high, start low, *position, splits)`,
@@ -274,7 +288,7 @@ def _element_prng(inner, length):
         key = jax.random.wrap_key_data(data[:2], impl="threefry2x32")
         keys = jax.random.key_data(jax.random.split(key, shape))
         if tuple(shape) == (length,):
-            indices = _flat_indices(data[2:-1], inner, length)
+            indices = _flat_indices(data[2:-1], inner, is_long, length)
             of_elements = jnp.stack(threefry(data[0], data[1], *indices), -1)
             keys = jnp.where(data[-1] == 0, of_elements, keys)
         place = jnp.append(data[2:-1], data[-1] - np.uint32(1))
@@ -296,12 +310,13 @@ def _unsupported(*args):
     raise NotImplementedError("Keys of windows are made in this module only.")
 
 
-def _flat_indices(place, inner, length):
+def _flat_indices(place, inner, is_long, length):
     """The flat indices in the array of a run of elements of a window.
 
     Args:
         place: `uint32` array `(start high, start low, *position)`.
         inner: The window's inner dimensions, a tuple of `(size, stride)`.
+        is_long: Whether high words count.
         length: The number of elements, an integer.
 
     Returns:
@@ -316,6 +331,8 @@ def _flat_indices(place, inner, length):
         carry = carry // np.uint32(size)
     distance += carry * np.uint32(inner[0][1])
     low = place[1] + distance
+    if not is_long:
+        return jnp.zeros_like(low), low
     return place[0] + (low < distance).astype(np.uint32), low
 
 

@@ -29,9 +29,11 @@ def flat_indices(window, index, row, column, length):
         start = windows.shard_start(window, index)
         key = windows.window_key(KEY, window, start, row, column)
         place = jax.random.key_data(key)[2:]
-        return windows._flat_indices(place, window.inner, length)
+        return windows._flat_indices(
+            place, window.inner, window.is_long, length
+        )
 
-    high, low = compute(index, row, column)
+    high, low = compute(index, np.uint32(row), np.uint32(column))
     return [int(h) << 32 | int(l) for h, l in zip(high, low)]
 
 
@@ -111,6 +113,34 @@ class WindowsTest(testing.TestCase):
                 flat_indices(window, (0,), row, column, length),
                 list(range(boundary, boundary + length)),
             )
+
+    def test_32_bits_do_for_as_many_elements(self):
+        for size, is_long in ((2**32, False), (2**32 + 8, True)):
+            shape, shard_shape = (size,), (size // 8,)
+            window = windows.make_window(shape, shard_shape)
+            self.assertEqual(window.is_long, is_long)
+            last = window.columns - 2
+            self.assertEqual(
+                flat_indices(window, (7,), window.rows - 1, last, 2),
+                [size - 2, size - 1],
+            )
+
+    def test_a_shard_of_every_other_element_can_be_long(self):
+        shape = (2**17, 2**16, 4)
+        for shard_shape in ((2**17, 2**16, 2), (2**17, 2**16, 1)):
+            window = windows.make_window(shape, shard_shape)
+            index = (0, 0, 1)
+            for row in (0, window.rows - 1):
+                self.assertEqual(
+                    flat_indices(window, index, row, window.columns - 4, 4),
+                    expected_indices(
+                        shape,
+                        shard_shape,
+                        index,
+                        (row + 1) * window.columns - 4,
+                        4,
+                    ),
+                )
 
     def test_a_carry_into_the_high_word_within_a_run(self):
         shape, shard_shape = (2**20, 2**14), (2**10, 2**14)
