@@ -5,7 +5,8 @@
 #
 # A NAME is curves, draws, build, variables or load.
 #
-# It takes an hour or two, and nothing else should run on the machine.
+# All five times take about four hours of two cores, and nothing else should run
+# on the machine.
 source "$(dirname "$0")/../shell/_env.sh"
 repeats=${1-5}
 names=("${@:2}")

@@ -82,3 +82,42 @@ def check(model, variables):
         np.testing.assert_array_equal(
             np.asarray(variable.value), expected.reshape(variable.shape)
         )
+
+
+GATHERER = """
+import numpy as np
+
+import keras
+from keras.src.backend.jax import gathering
+
+# The last block of a shard overlaps with the one before.
+gathering._BLOCK_BYTES = 100
+for sizes, axes in (
+    ((task["processes"], 2), ("a", "b")),
+    ((task["processes"], 2), ("b", None)),
+    ((task["processes"], 2), (None, ("b", "a"))),
+    # One device fewer than there are.
+    ((2 * task["processes"] - 1, 1), ("a", None)),
+):
+    devices = np.array(jax.devices()[::-1])[: np.prod(sizes)]
+    mesh = jax.sharding.Mesh(devices.reshape(sizes), ("a", "b"))
+    sharding = jax.sharding.NamedSharding(
+        mesh, jax.sharding.PartitionSpec(*axes)
+    )
+    expected = np.arange(12 * 7 * 8 * 3.0).reshape(12 * 7, 8, 3)
+    value = jax.make_array_from_callback(
+        expected.shape, sharding, lambda index: expected[index]
+    )
+    assert gathering.is_spread(value)
+    with gathering.gathering():
+        gathered = gathering.gather(value)
+    if task["process"] == 0:
+        np.testing.assert_array_equal(gathered, expected)
+print("end")
+"""
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_gathers_in_blocks_from_any_devices(count):
+    for output in processes.run(GATHERER, count, devices=2):
+        assert output.split()[-1] == "end"

@@ -1,15 +1,18 @@
 """Brings tensors that are sharded over processes to the host of one."""
 
+import collections
 import contextlib
 import functools
+import math
 
 import jax
 import numpy as np
 from jax import lax
 from jax.experimental import multihost_utils
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec
 
 from keras.src.backend.common import global_state
-from keras.src.backend.jax import layouts
 from keras.src.backend.jax import programs
 
 # A device has so many bytes of a tensor at a time, beyond its own part.
@@ -77,7 +80,8 @@ def _agree(goes_well=True):
 def gather(value):
     """Returns a sharded array in host memory, to one process.
 
-    All processes have to call it in a `gathering` scope.
+    All processes have to call it in a `gathering` scope. If that one lacks a
+    part, each device sends its own once to each process, a block at a time.
 
     Args:
         value: A `jax.Array`.
@@ -93,40 +97,94 @@ def gather(value):
         whole = np.empty(value.shape, value.dtype)
     else:
         whole = np.broadcast_to(np.zeros((), value.dtype), value.shape)
-    axis = _axis(value)
-    size = value.shape[axis]
-    step = max(1, _BLOCK_BYTES * size // value.nbytes)
+    places = value.sharding.devices_indices_map(value.shape)
+    if _is_all_here(places):
+        for shard in value.addressable_shards if is_writer() else ():
+            whole[shard.index] = shard.data
+        return whole
+    mesh = _mesh_by_process(frozenset(places))
+    shards = _side_by_side(value, mesh)
+    shard_shape = value.sharding.shard_shape(value.shape)
+    axis = int(np.argmax(shard_shape))
+    size = shard_shape[axis]
+    rows_bytes = value.dtype.itemsize * math.prod(shard_shape) // size
+    step = min(size, max(1, _BLOCK_BYTES // (rows_bytes * mesh.shape["from"])))
     for start in range(0, size, step):
         # The last block overlaps, so that one program serves all.
-        start = max(0, min(start, size - step))
-        block = _block(value, start, min(step, size), axis)
-        if is_writer():
-            rows = (slice(None),) * axis + (slice(start, start + step),)
-            whole[rows] = block
-        else:
-            block.block_until_ready()
+        start = min(start, size - step)
+        with programs.no_mesh():  # Another one may be in context.
+            blocks = _exchange(mesh, step, axis)(shards, start)
+        if not is_writer():
+            blocks.block_until_ready()
+            continue
+        rows = (slice(None),) * axis + (slice(start, start + step),)
+        for devices, column in _received(mesh, blocks):
+            for device, block in zip(devices, column):
+                whole[places[device]][rows] = block
     return whole
 
 
-def _axis(value):
-    """The axis to cut blocks along, if possible one that is not sharded."""
-    shard = value.sharding.shard_shape(value.shape)
-    whole = [n if n == part else 0 for n, part in zip(value.shape, shard)]
-    sizes = whole if max(whole) > 1 else value.shape
-    return int(np.argmax(sizes))
+def _is_all_here(places):
+    """Whether the process that gets the values has each part itself."""
+    held = {
+        str(index)
+        for device, index in places.items()
+        if device.process_index == _WRITER
+    }
+    return held == set(map(str, places.values()))
 
 
-def _block(value, start, size, axis):
-    sharding = layouts.replicated(value.sharding)
-    mesh = getattr(sharding, "mesh", None)
-    with jax.set_mesh(mesh) if mesh is not None else contextlib.nullcontext():
-        return _cut(sharding, size, axis)(value, start)
+@functools.lru_cache(maxsize=None)
+def _mesh_by_process(devices):
+    """A mesh with a row of devices for each process.
+
+    Where processes have different numbers of these devices, each device has
+    a row of its own.
+    """
+    devices = sorted(devices, key=lambda d: (d.process_index, d.id))
+    counts = collections.Counter(d.process_index for d in devices).values()
+    columns = max(counts) if len(set(counts)) == 1 else 1
+    return jax.sharding.Mesh(
+        np.reshape(devices, (-1, columns)), ("from", "column")
+    )
+
+
+def _side_by_side(value, mesh):
+    """The shards of an array, joined as they are along their first axis."""
+    of_device = {s.device: s.data for s in value.addressable_shards}
+    sharding = NamedSharding(mesh, PartitionSpec(("from", "column")))
+    first, *others = value.sharding.shard_shape(value.shape)
+    return jax.make_array_from_single_device_arrays(
+        (first * mesh.size, *others),
+        sharding,
+        [of_device[device] for device in sharding.addressable_devices],
+    )
 
 
 @functools.lru_cache(maxsize=256)
-def _cut(sharding, size, axis):
-    def cut(value, start):
-        block = lax.dynamic_slice_in_dim(value, start, size, axis)
-        return programs.constrain(block, sharding)
+def _exchange(mesh, size, axis):
+    """A program that sends a block of each shard along the mesh's columns."""
 
-    return jax.jit(cut, out_shardings=sharding)
+    def exchange(shard, start):
+        block = lax.dynamic_slice_in_dim(shard, start, size, axis)
+        return lax.all_gather(block, "from")
+
+    return jax.jit(
+        jax.shard_map(
+            exchange,
+            mesh=mesh,
+            in_specs=(PartitionSpec(("from", "column")), PartitionSpec()),
+            out_specs=PartitionSpec(None, "column"),
+            check_vma=False,
+        )
+    )
+
+
+def _received(mesh, blocks):
+    """Yields the devices of each column and what they sent."""
+    columns = {
+        int(np.argwhere(mesh.devices == shard.device)[0, 1]): shard.data
+        for shard in blocks.addressable_shards
+    }
+    for column, data in columns.items():
+        yield mesh.devices[:, column], np.asarray(data)
