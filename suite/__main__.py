@@ -154,11 +154,17 @@ class Suite:
 
 def settings(backend, devices):
     """The environment variables of a backend."""
-    return {
+    chosen = {
         "KERAS_BACKEND": "jax" if backend == "jax-nnx" else backend,
         "KERAS_NNX_ENABLED": "true" if backend == "jax-nnx" else "false",
         "XLA_FLAGS": f"{DEVICES}={devices}",
     }
+    if not backend.startswith("jax"):
+        # What JAX compiles is for tests to compare with, the same each time.
+        chosen["JAX_COMPILATION_CACHE_DIR"] = str(ROOT / "build" / "jax_cache")
+        chosen["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+        chosen["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+    return chosen
 
 
 def run_of(suite, verdicts):
