@@ -23,7 +23,6 @@ around=(
 )
 # On JAX also those of what makes, trains, saves and loads what we lay out.
 around_on_jax=(
-  keras/src/backend/jax # distribution, the trainer, several processes
   keras/src/layers/core
   keras/src/models
   keras/src/optimizers
@@ -48,9 +47,11 @@ suite() {
   KERAS_BACKEND=${1%-nnx} "$PYTHON" -m pytest -n auto "${@:2}" || failed=1
 }
 
-# By class, since the tests of one class share what JAX has compiled.
-suite jax --dist loadscope \
-  graft suite integration_tests "${around_on_jax[@]}" "${tests[@]}"
+# By class, since the tests of one class share what JAX has compiled. First what
+# takes minutes in one piece, so that no worker is left alone with it.
+suite jax --dist loadscope --no-loadscope-reorder \
+  keras/src/ops/numpy_test.py keras/src/backend/jax integration_tests \
+  graft suite "${around_on_jax[@]}" "${tests[@]}"
 KERAS_NNX_ENABLED=true suite jax-nnx --dist loadfile "${flow[@]}"
 
 # On the other backends most of the time goes into what JAX compiles for

@@ -23,8 +23,8 @@ import numpy as np
 from jax import lax
 from jax.extend.random import define_prng_impl
 
-# A run is indexed by XLA with 31 bits, and the distances between its elements
-# in the array are counted with 32.
+# A run, and all runs of a window, are indexed by XLA with 31 bits. The distances
+# between the elements of a run in the array are counted with 32.
 _MAX_RUN = 2**31
 _MAX_SPAN = 2**32
 
@@ -66,7 +66,7 @@ def make_window(shape, shard_shape):
         shard_shape: The shape of each shard, likewise.
 
     Returns:
-        A `Window`, or `None` if a shard has more elements in one dimension
+        A `Window`, or `None` if a shard has more elements or runs of them
         than can be counted.
     """
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
@@ -92,7 +92,8 @@ def make_window(shape, shard_shape):
             return None
     steps = tuple(n * stride for n, stride in zip(shard_shape, strides))
     is_long = math.prod(shape) > 2**32
-    return Window(tuple(outer), tuple(merged), steps, is_long)
+    window = Window(tuple(outer), tuple(merged), steps, is_long)
+    return window if window.rows < _MAX_RUN else None
 
 
 def window_key(key_data, window, start, row, column):
