@@ -21,6 +21,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from side_by_side import measured
+from side_by_side import say
 from side_by_side import spread
 from side_by_side import write
 
@@ -92,7 +93,7 @@ def plan(upstream):
 def print_table(figures, console):
     table = Table(box=SIMPLE_HEAD)
     for column in ("what", "by", "seconds", "peak growth, MB", "ms a layer"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=True)
     for (row, name), values in figures.items():
         table.add_row(
             row,
@@ -112,12 +113,12 @@ def main():
     options = parser.parse_args()
     if options.upstream and not shutil.which(options.upstream):
         parser.error(f"This is no Python that can be run: {options.upstream}")
-    console = Console(width=100)
+    console = Console(width=120)
     work = list(plan(options.upstream))
     figures, versions = measured(work, options.repeats, console)
     print_table(figures, console)
     facts = machine() | versions
-    console.print(", ".join(f"{key} {fact}" for key, fact in facts.items()))
+    say(facts, console)
     if options.json:
         write(options.json, figures, facts)
 

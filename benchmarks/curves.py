@@ -29,6 +29,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from side_by_side import measured
+from side_by_side import say
 from side_by_side import spread
 from side_by_side import write
 
@@ -140,7 +141,9 @@ def print_table(rows, console):
     table = Table(box=SIMPLE_HEAD)
     for column in ("what", "by", "peak growth, MiB", "/ own part", "seconds"):
         table.add_column(
-            column, justify="left" if column in "whatby" else "right"
+            column,
+            justify="left" if column in "whatby" else "right",
+            no_wrap=True,
         )
     for (what, name), values in rows.items():
         table.add_row(
@@ -170,12 +173,12 @@ def main():
     for python in filter(None, (getattr(options, name) for name in pythons)):
         if not shutil.which(python):
             parser.error(f"This is no Python that can be run: {python}")
-    console = Console(width=100)
+    console = Console(width=120)
     figures, versions = measured(list(plan(options)), options.repeats, console)
     rows = described(figures)
     print_table(rows, console)
     facts = machine() | versions
-    console.print(", ".join(f"{name} {fact}" for name, fact in facts.items()))
+    say(facts, console)
     if options.output:
         options.output.mkdir(parents=True, exist_ok=True)
         path = options.output / "curves.json"

@@ -25,6 +25,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from side_by_side import measured
+from side_by_side import say
 from side_by_side import spread
 from side_by_side import write
 
@@ -157,7 +158,9 @@ def print_table(figures, console):
     table = Table(box=SIMPLE_HEAD)
     for column in ("what", "by", "peak / array", "seconds", "again", "us"):
         table.add_column(
-            column, justify="left" if column in "whatby" else "right"
+            column,
+            justify="left" if column in "whatby" else "right",
+            no_wrap=True,
         )
     for (row, name), values in figures.items():
         cells = [
@@ -214,12 +217,12 @@ def main():
     for python in (options.upstream, options.torch):
         if python and not shutil.which(python):
             parser.error(f"This is no Python that can be run: {python}")
-    console = Console(width=100)
+    console = Console(width=120)
     work = [each for each in plan(options) if options.only in each[0][0]]
     figures, versions = measured(work, options.repeats, console)
     print_table(figures, console)
     facts = machine() | versions
-    console.print(", ".join(f"{name} {fact}" for name, fact in facts.items()))
+    say(facts, console)
     if options.output:
         options.output.mkdir(parents=True, exist_ok=True)
         write(options.output / "draws.json", figures, facts)

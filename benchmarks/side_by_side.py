@@ -3,6 +3,7 @@
 import json
 import statistics
 
+from rich.filesize import decimal
 from rich.progress import track
 
 
@@ -42,6 +43,21 @@ def spread(values, digits, scale=1):
     if len(values) == 1:
         return numbers[0]
     return "{} ({} to {})".format(*numbers)
+
+
+def say(facts, console):
+    """Prints what the machine is, and what each contender ran with.
+
+    Args:
+        facts: A dict, in which the versions of a contender are a dict too.
+        console: A `rich.console.Console`.
+    """
+    alone = {name: f for name, f in facts.items() if not isinstance(f, dict)}
+    alone["memory"] = decimal(alone["memory"])
+    for by, told in {"machine": alone, **facts}.items():
+        if isinstance(told, dict):
+            told = ", ".join(f"{name} {fact}" for name, fact in told.items())
+            console.print(f"{by}: {told}", highlight=False)
 
 
 def write(path, figures, facts):

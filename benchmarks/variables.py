@@ -23,6 +23,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from side_by_side import measured
+from side_by_side import say
 from side_by_side import spread
 from side_by_side import write
 
@@ -76,18 +77,18 @@ def main():
     options = parser.parse_args()
     if options.upstream and not shutil.which(options.upstream):
         parser.error(f"This is no Python that can be run: {options.upstream}")
-    console = Console(width=100)
+    console = Console(width=120)
     work = list(plan(options.upstream))
     figures, versions = measured(work, options.repeats, console)
     table = Table(box=SIMPLE_HEAD)
     for column in ("initializer", "by", "peak / variable", "seconds"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=True)
     for (name, by), values in figures.items():
         peak, seconds = spread(values["peak"], 3), spread(values["seconds"], 2)
         table.add_row(name, by, peak, seconds)
     console.print(table)
     facts = machine() | versions
-    console.print(", ".join(f"{key} {fact}" for key, fact in facts.items()))
+    say(facts, console)
     if options.json:
         write(options.json, figures, facts)
 
