@@ -173,7 +173,7 @@ def main():
     for python in filter(None, (getattr(options, name) for name in pythons)):
         if not shutil.which(python):
             parser.error(f"This is no Python that can be run: {python}")
-    console = Console(width=120)
+    console = Console(width=160)
     figures, versions = measured(list(plan(options)), options.repeats, console)
     rows = described(figures)
     print_table(rows, console)

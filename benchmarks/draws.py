@@ -217,7 +217,7 @@ def main():
     for python in (options.upstream, options.torch):
         if python and not shutil.which(python):
             parser.error(f"This is no Python that can be run: {python}")
-    console = Console(width=120)
+    console = Console(width=160)
     work = [each for each in plan(options) if options.only in each[0][0]]
     figures, versions = measured(work, options.repeats, console)
     print_table(figures, console)
