@@ -23,8 +23,8 @@ import numpy as np
 from jax import lax
 from jax.extend.random import define_prng_impl
 
-# A run, and all runs of a window, are indexed by XLA with 31 bits. The distances
-# between the elements of a run in the array are counted with 32.
+# A run, and all runs of a window, are indexed by XLA with 31 bits. The
+# distances between the elements of a run in the array are counted with 32.
 _MAX_RUN = 2**31
 _MAX_SPAN = 2**32
 
