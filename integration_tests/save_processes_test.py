@@ -113,6 +113,11 @@ for sizes, axes in (
         gathered = gathering.gather(value)
     if task["process"] == 0:
         np.testing.assert_array_equal(gathered, expected)
+empty = jax.make_array_from_callback(
+    (0, 24), sharding, lambda index: np.zeros((0, 24))[index]
+)
+with gathering.gathering():
+    assert gathering.gather(empty).shape == (0, 24)
 print("end")
 """
 

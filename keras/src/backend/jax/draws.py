@@ -148,7 +148,7 @@ def draw(sampler, shape, dtype, seed, params, layout=None):
 
 
 def draw_key(seed):
-    """Returns the JAX key that a seed stands for, as `draw` takes it."""
+    """Returns the key that a seed stands for, as `jax.random` takes it."""
     if isinstance(seed, jax.Array):
         return seed
     if isinstance(seed, int) and variable_being_born():

@@ -97,11 +97,25 @@ def gather(value):
         whole = np.empty(value.shape, value.dtype)
     else:
         whole = np.broadcast_to(np.zeros((), value.dtype), value.shape)
-    places = value.sharding.devices_indices_map(value.shape)
-    if _is_all_here(places):
-        for shard in value.addressable_shards if is_writer() else ():
-            whole[shard.index] = shard.data
+    if not value.size:
         return whole
+    places = value.sharding.devices_indices_map(value.shape)
+    if not _is_all_here(places):
+        _receive(value, places, whole)
+    elif is_writer():
+        for shard in value.addressable_shards:
+            whole[shard.index] = shard.data
+    return whole
+
+
+def _receive(value, places, whole):
+    """Sends all shards to each process, and writes them into `whole` of one.
+
+    Args:
+        value: A `jax.Array`.
+        places: The index of each device's shard in it, a dict.
+        whole: A NumPy array of its shape.
+    """
     mesh = _mesh_by_process(frozenset(places))
     shards = _side_by_side(value, mesh)
     shard_shape = value.sharding.shard_shape(value.shape)
@@ -121,7 +135,6 @@ def gather(value):
         for devices, column in _received(mesh, blocks):
             for device, block in zip(devices, column):
                 whole[places[device]][rows] = block
-    return whole
 
 
 def _is_all_here(places):
