@@ -154,17 +154,16 @@ class Suite:
 
 def settings(backend, devices):
     """The environment variables of a backend."""
-    chosen = {
+    return {
         "KERAS_BACKEND": "jax" if backend == "jax-nnx" else backend,
         "KERAS_NNX_ENABLED": "true" if backend == "jax-nnx" else "false",
         "XLA_FLAGS": f"{DEVICES}={devices}",
+        # The tests of most backends have JAX compile the same small programs,
+        # on other backends to compare with.
+        "JAX_COMPILATION_CACHE_DIR": str(ROOT / "build" / "jax_cache"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
-    if not backend.startswith("jax"):
-        # What JAX compiles is for tests to compare with, the same each time.
-        chosen["JAX_COMPILATION_CACHE_DIR"] = str(ROOT / "build" / "jax_cache")
-        chosen["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
-        chosen["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
-    return chosen
 
 
 def run_of(suite, verdicts):
