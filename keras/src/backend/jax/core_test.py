@@ -1,3 +1,5 @@
+"""Grafts: what a layout does to variables."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,14 +17,9 @@ from keras.src.random import seed_generator
 from keras.src.random.seed_generator import GLOBAL_SEED_GENERATOR
 from keras.src.random.seed_generator import SeedGenerator
 
-pytestmark = [
-    pytest.mark.multi_device,
-    pytest.mark.skipif(
-        backend.backend() != "jax", reason="tests the JAX backend"
-    ),
-]
 
-
+@pytest.mark.multi_device
+@pytest.mark.skipif(backend.backend() != "jax", reason="tests the JAX backend")
 class LayoutOfVariablesTest(testing.TestCase):
     @parameterized.parameters("auto", "explicit", None)
     def test_variable_of_an_array(self, axes):
