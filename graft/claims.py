@@ -15,6 +15,12 @@ A change is named by its file, and there by its name as in `graft.parts`, or by
 that of a class or a block around it. "*" is everything in the file that no
 other step names. `series/stays.toml` names in the same way what is the fork's
 alone. Each change has to belong to exactly one of these.
+
+What is no module, and so no graft, changes by text. Such a file stays as it is
+where upstream does not have it:
+
+    [replaces.".github/workflows/actions.yml"]
+    "NUM_DEVICES=4" = "NUM_DEVICES=8"
 """
 
 import dataclasses
@@ -38,6 +44,7 @@ class Step:
         title: The first line of its commit message.
         description: The rest of the commit message.
         requires: The packages that its tests need and upstream's do not.
+        replaces: For each path of another file what becomes of texts in it.
         claims: For each path "*" or a list of names.
         parts: For each path the `Part`s of its module that it consists of.
     """
@@ -46,6 +53,7 @@ class Step:
     title: str
     description: str
     requires: list
+    replaces: dict
     claims: dict
     parts: dict = dataclasses.field(default_factory=dict)
 
@@ -81,7 +89,7 @@ def read(repository, sources, theirs):
         raise GraftError("\n".join(map(str, errors)))
     stays = [step for step in steps if step.file == f"{FOLDER}/{STAYS}.toml"]
     steps = [step for step in steps if step not in stays]
-    return steps, stays[0] if stays else Step("", "", "", [], {})
+    return steps, stays[0] if stays else Step("", "", "", [], {}, {})
 
 
 def _step(path):
@@ -90,16 +98,27 @@ def _step(path):
         content = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise GraftError(f"this is no TOML: {error}", file) from None
-    known = {"title": "", "description": "", "requires": [], "changes": {}}
+    known = {"title": "", "description": "", "requires": []}
+    known |= {"replaces": {}, "changes": {}}
     for key, value in content.items():
         if key not in known or type(value) is not type(known[key]):
             raise GraftError(
                 "a step has the texts `title` and `description`, the list "
-                f"`requires` and the table `changes`. Received: {key}={value}",
+                "`requires` and the tables `replaces` and `changes`. "
+                f"Received: {key}={value}",
                 file,
             )
     if path.stem != STAYS and not content.get("title", "").strip():
         raise GraftError("a step needs a `title`", file)
+    for changed, texts in content.get("replaces", {}).items():
+        if not isinstance(texts, dict) or not all(
+            isinstance(text, str) for text in texts.values()
+        ):
+            raise GraftError(
+                "the replacements in a file are a table of texts. "
+                f"Received: {changed}={texts}",
+                file,
+            )
     for changed, names in content.get("changes", {}).items():
         is_list = isinstance(names, list) and all(
             isinstance(name, str) for name in names
@@ -115,6 +134,7 @@ def _step(path):
         content.get("title", "").strip(),
         content.get("description", "").strip(),
         content.get("requires", []),
+        content.get("replaces", {}),
         content.get("changes", {}),
     )
 

@@ -138,6 +138,8 @@ def test_unknown_changes(tmp_path):
         ("[changes]\n", "series/first.toml: a step needs a `title`"),
         ("titel = 1\n", "Received: titel=1"),
         ('requires = "x"\n', "Received: requires=x"),
+        ('title = "x"\n[replaces]\n"a.yml" = "b"\n', "Received: a.yml=b"),
+        ('title = "x"\n[replaces.a]\n"b" = 3\n', "Received: a={'b': 3}"),
         ('title = "x"\n[changes]\n"a.py" = 3\n', "Received: a.py=3"),
         ('title = "x"\n[changes]\n"a.py" = "f"\n', "Received: a.py=f"),
     ],

@@ -47,7 +47,8 @@ class Conflicts(GraftError):
 
     Args:
         found: For each conflict a triple: the error, the path of the graft or
-            new module, and the `Part`s of it that are at fault.
+            new module, and the `Part`s of it that are at fault; or the path
+            of another file, and the texts that are not in it.
     """
 
     def __init__(self, found):
@@ -155,6 +156,7 @@ class Series:
                 conflicts += found
             if not conflicts:
                 conflicts += self._unresolved(changed, done, state)
+            conflicts += self._replace(step, state, skipped)
             if conflicts:
                 raise Conflicts(conflicts)
             self._require(step, state)
@@ -227,6 +229,26 @@ class Series:
                     ]
                 error = GraftError(f"there is nothing for `{told}`", path)
                 conflicts.append((error, path, found))
+        return conflicts
+
+    def _replace(self, step, state, skipped):
+        """Changes what is no module; returns the conflicts."""
+        conflicts = []
+        for path, texts in step.replaces.items():
+            content = state.get(path, b"").decode()
+            for old, new in texts.items():
+                if not content or (path, old) in skipped:
+                    continue
+                if content.count(old) != 1:
+                    error = GraftError(
+                        f"{step.file} replaces `{old}`, which is there "
+                        f"{content.count(old)} times, not once",
+                        path,
+                    )
+                    conflicts.append((error, path, [old]))
+                    continue
+                content = content.replace(old, new)
+                state[path] = content.encode()
         return conflicts
 
     def _require(self, step, state):

@@ -49,6 +49,9 @@ REPOSITORY = {
         """
         requires = ["hypothesis"]
 
+        [replaces."ci/actions.yml"]
+        "DEVICES=4" = "DEVICES=8"
+
         [changes]
         "keras/src/cache.py" = "*"
         "keras/src/shapes.py" = ["wraps area"]
@@ -208,6 +211,33 @@ def test_skipped_modules_take_those_along_that_need_them(run, tmp_path):
     assert "  keras/src/cache.py: upstream has a module" in printed
     text = git(checkout, "show", "layouts:keras/src/shapes.py")
     assert "units.square(3)" in text
+
+
+ACTIONS = "run: DEVICES=4 pytest -m multi_device\n"
+
+
+def test_replaced_text(run, tmp_path):
+    files = {"ci/actions.yml": ACTIONS}
+    checkout = made_checkout(tmp_path / "checkout", files)
+    assert run(checkout)[0] == 0
+    text = git(checkout, "show", "layouts~1:ci/actions.yml")
+    assert text == ACTIONS.replace("4", "8")
+
+
+@pytest.mark.parametrize("text, times", [("\n", 0), (ACTIONS * 2, 2)])
+def test_text_to_replace_that_upstream_changed(run, tmp_path, text, times):
+    checkout = made_checkout(tmp_path / "checkout", {"ci/actions.yml": text})
+    told = (
+        "  ci/actions.yml: series/1-cache.toml replaces `DEVICES=4`, which is "
+        f"there {times} times, not once\n"
+    )
+    status, printed = run(checkout)
+    assert status == 1
+    assert told in printed
+    status, printed = run(checkout, "--skip-conflicts")
+    assert status == 0
+    assert printed.endswith(told)
+    assert git(checkout, "show", "layouts:ci/actions.yml") == text
 
 
 def test_import_of_nothing(run, tmp_path, repository):
