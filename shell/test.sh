@@ -52,7 +52,8 @@ suite() {
 suite jax --dist loadscope --no-loadscope-reorder \
   keras/src/ops/numpy_test.py keras/src/backend/jax integration_tests \
   graft suite "${around_on_jax[@]}" "${tests[@]}"
-KERAS_NNX_ENABLED=true suite jax-nnx --dist loadfile "${flow[@]}"
+KERAS_NNX_ENABLED=true suite jax-nnx --dist loadfile "${flow[@]}" \
+  keras/src/backend/jax/core_test.py
 
 # On the other backends most of the time goes into what JAX compiles for
 # upstream's tests to compare with, which is the same on each.

@@ -1,5 +1,7 @@
 """Grafts: what a layout does to variables."""
 
+import contextlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -128,3 +130,45 @@ class LayoutOfVariablesTest(testing.TestCase):
             self.assertLen(g.state.value.devices(), 8)
         np.testing.assert_array_equal(generator.next(), [5, 0])
         np.testing.assert_array_equal(generator.state, [5, 1])
+
+
+@pytest.mark.multi_device
+@pytest.mark.skipif(not is_nnx_enabled(), reason="tests variables of NNX")
+class LayoutOfNnxVariablesTest(testing.TestCase):
+    @parameterized.product(
+        initializer=[
+            cases.Affine(),
+            cases.honours_layout,
+            initializers.GlorotUniform(seed=3),
+            "zeros",
+        ],
+        is_large=[True, False],
+    )
+    def test_first_value_is_born_in_its_layout(self, initializer, is_large):
+        layout, _ = cases.layout_and_context("auto")
+        want = NnxVariable(initializer, cases.SHAPE).value
+        with cases.large() if is_large else contextlib.nullcontext():
+            variable = NnxVariable(initializer, cases.SHAPE, layout=layout)
+        merged = nnx.merge(*nnx.split(variable))
+        for value in (variable.value, variable.get_value(), merged.value):
+            self.assertEqual(value.sharding, layout)
+            np.testing.assert_array_equal(value, want)
+
+    def test_nothing_of_full_size_stands_in(self):
+        sizes = []
+        layout, _ = cases.layout_and_context("auto")
+
+        def initializer(shape, dtype):
+            sizes.extend(array.size for array in jax.live_arrays())
+            return np.zeros(shape, dtype)
+
+        NnxVariable(initializer, (998, 1000), layout=layout)
+        self.assertNotEmpty(sizes)
+        self.assertNotIn(998 * 1000, sizes)
+
+    def test_stays_in_its_layout(self):
+        layout, _ = cases.layout_and_context("auto")
+        variable = NnxVariable("ones", cases.SHAPE, layout=layout)
+        variable.assign(cases.BIG[0])
+        self.assertEqual(variable.get_value().sharding, layout)
+        np.testing.assert_array_equal(variable.get_value(), cases.BIG[0])
