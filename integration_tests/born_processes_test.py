@@ -1,9 +1,9 @@
 """Initializers of all kinds fill their part in each of several processes."""
 
-import processes
 import pytest
 
 import keras
+from keras.src.backend.jax import processes_testing as processes
 
 WORKER = """
 import contextlib

@@ -1,10 +1,10 @@
 """Several processes draw, each its own part, and agree on the whole."""
 
 import numpy as np
-import processes
 import pytest
 
 import keras
+from keras.src.backend.jax import processes_testing as processes
 
 SHAPE = (64, 48)
 AXES = [["model", None], [None, "model"], [None, None]]

@@ -6,8 +6,9 @@ import time
 
 import h5py
 import numpy as np
-import processes
 import pytest
+
+from keras.src.backend.jax import processes_testing as processes
 
 SHAPE = (1024, 512)
 

@@ -119,9 +119,13 @@ def run(script, processes, devices=1, **task):
 
     Returns:
         What each process printed, a list of strings.
+
+    Raises:
+        RuntimeError: One of them failed, with the end of what it said.
     """
     with started(script, processes, devices, **task) as workers:
         done = finished(workers)
     for worker in done:
-        assert worker.returncode == 0, worker.stderr[-3000:]
+        if worker.returncode:
+            raise RuntimeError(worker.stderr[-3000:])
     return [worker.stdout for worker in done]
