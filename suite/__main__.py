@@ -91,12 +91,12 @@ class Suite:
         check(composition, ROOT)
         tests = plan.tests_of(composition.upstream)
         self.modules = plan.selected(tests, options.paths)
-        files = plan.without_own_tests(composition.files, tests)
-        self.key = plan.key_of(files, self.conditions())
+        counting = plan.without_own_tests(composition.files, tests)
+        self.key = plan.key_of(counting, self.conditions())
         self.folder = ROOT / "build" / "suite" / options.backend / self.key
         self.trees = {}
         for side, content in (
-            ("fork", files),
+            ("fork", composition.files),
             ("upstream", composition.upstream),
         ):
             self.trees[side] = self.folder / side
