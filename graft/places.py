@@ -5,6 +5,8 @@ its place is the one module that took it: with the same name in a folder below
 (`jax/numpy.py`, now `jax/ops/numpy.py`), or in the package that the module has
 become (`ops/numpy.py`, now `ops/numpy/fills.py`). If there is no such module,
 or more than one, that is for a person to decide.
+
+Public modules are in `keras/api/` in git, and in `keras/` in wheels.
 """
 
 import functools
@@ -54,7 +56,9 @@ class Places:
                 places[part] = self.place(path, text, hooked)
             except GraftError as error:
                 conflicts[part] = _told(error.message, path, text, part)
-        homes = {path} if path in self.tree else set(places.values())
+        public = path.replace("keras/", "keras/api/", 1)
+        here = [each for each in (path, public) if each in self.tree]
+        homes = set(here[:1] or places.values())
         for part in new:
             if len(homes) == 1:
                 (places[part],) = homes

@@ -274,6 +274,27 @@ def test_moved_definitions(run, tmp_path):
     assert "units.square(3)" in b and "cache" not in b
 
 
+def test_public_modules_are_elsewhere_in_git(run, tmp_path, repository):
+    path = "units/__init__.py"
+    step = repository / "series" / "2-units.toml"
+    fill(repository.parent / "upstream", {f"keras/{path}": "import math\n"})
+    changes = step.read_text() + f'"keras/{path}" = "*"\n'
+    graft = "from keras.src.units import square as square\n"
+    fill(
+        repository,
+        {f"keras/{path}": graft, "series/2-units.toml": changes},
+    )
+    files = {f"keras/api/{path}": "import math\n"}
+    checkout = made_checkout(tmp_path / "checkout", files)
+    assert run(checkout)[0] == 0
+    text = git(checkout, "show", f"layouts:keras/api/{path}")
+    assert text == f"import math\n\n{graft}"
+    assert (
+        f"keras/{path}"
+        not in git(checkout, "ls-tree", "-r", "--name-only", "layouts").split()
+    )
+
+
 def test_definitions_that_are_in_two_places(run, tmp_path):
     moved = {f"keras/src/{name}/shapes.py": SHAPES for name in ("one", "two")}
     checkout = without_shapes(made_checkout(tmp_path / "checkout", moved))
