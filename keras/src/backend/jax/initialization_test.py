@@ -38,7 +38,8 @@ BIG = np.arange(1000 * 16 * 24, dtype="float32").reshape(1000, *SHAPE)
 
 
 def make_mesh(axis_type=AxisType.Auto):
-    return jax.make_mesh((2, 4), ("batch", "model"), (axis_type,) * 2)
+    sizes = (2, jax.device_count() // 2)
+    return jax.make_mesh(sizes, ("batch", "model"), (axis_type,) * 2)
 
 
 def large():
