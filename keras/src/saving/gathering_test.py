@@ -11,7 +11,7 @@ from keras.src import testing
 from keras.src.backend.jax import processes_testing as processes
 from keras.src.saving import saving_lib
 
-WORKER = """
+SET_UP = """
 import numpy as np
 
 import keras
@@ -45,12 +45,12 @@ if task["process"]:
         assert not str(file).startswith(folder) or mode.startswith("r"), file
         return real_open(file, mode, *args, **kwargs)
     __builtins__.open = refuse
+"""
+
+SAVE = """
 model.save_weights(os.path.join(folder, "a.weights.h5"))
 model.save_weights(os.path.join(folder, "a.weights.json"), max_shard_size=1e-6)
 model.save(os.path.join(folder, "a.keras"))
-saving_lib.save_model(
-    model, os.path.join(folder, "npz.keras"), weights_format="npz"
-)
 print("saved")
 try:
     model.save_weights(os.path.join(folder, "missing", "a.weights.h5"))
@@ -59,29 +59,41 @@ except (OSError, RuntimeError) as error:
 print("end")
 """
 
+SAVE_NPZ = """
+path = os.path.join(folder, "npz.keras")
+saving_lib.save_model(model, path, weights_format="npz")
+"""
+
 
 @pytest.mark.skipif(backend.backend() != "jax", reason="tests the JAX backend")
 class GatheringTest(testing.TestCase):
     @parameterized.parameters(2, 4)
     def test_one_process_writes_what_all_have(self, count):
         folder = self.get_temp_dir()
-        self.save(folder, count)
-        for name in ("a.keras", "npz.keras"):
-            model = saving_lib.load_model(os.path.join(folder, name))
-            self.check(model, model.weights + model.optimizer.variables[2:])
-        for name in ("a.weights.h5", "a.weights.json"):
-            model.set_weights([np.zeros(v.shape) for v in model.weights])
-            model.load_weights(os.path.join(folder, name))
-            self.check(model, model.weights)
-
-    def save(self, folder, count):
-        outputs = processes.run(WORKER, count, devices=2, folder=folder)
+        script = SET_UP + SAVE
+        outputs = processes.run(script, count, devices=2, folder=folder)
         for i, output in enumerate(outputs):
             failure = "RuntimeError" if i else "FileNotFoundError"
             words = [word for word in output.split() if "Gloo" not in word]
             self.assertEqual(words[-3:], ["saved", failure, "end"])
 
-    def check(self, model, variables):
+        model = self.load(folder, "a.keras")
+        for name in ("a.weights.h5", "a.weights.json"):
+            model.set_weights([np.zeros(v.shape) for v in model.weights])
+            model.load_weights(os.path.join(folder, name))
+            self.check(model.weights)
+
+    def test_npz(self):
+        folder = self.get_temp_dir()
+        processes.run(SET_UP + SAVE_NPZ, 2, devices=2, folder=folder)
+        self.load(folder, "npz.keras")
+
+    def load(self, folder, name):
+        model = saving_lib.load_model(os.path.join(folder, name))
+        self.check(model.weights + model.optimizer.variables[2:])
+        return model
+
+    def check(self, variables):
         for i, variable in enumerate(variables):
             expected = np.arange(np.prod(variable.shape)) + i
             np.testing.assert_array_equal(
