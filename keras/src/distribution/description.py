@@ -31,6 +31,7 @@ class VariableDescription:
         axes: For each dimension the mesh axis that shards it, a tuple of
             axis names, tuples of them and `None`.
         rule: The key of the `LayoutMap` that gave it its layout, or `None`.
+            An optimizer's slot has the one of its variable.
         shard_bytes: What it takes on each device that has a part of it, in
             bytes, an integer.
         devices: These devices, a tuple of strings.
@@ -117,7 +118,8 @@ def describe(model, distribution=None, print_fn=None):
     Args:
         model: A model, a layer, an optimizer, or a list of variables, built.
         distribution: The distribution to describe it under. By default the
-            current one.
+            current one. A variable that was made under another one keeps the
+            layout that it has from that.
         print_fn: A function that is called with the text instead of printing
             it.
 
@@ -127,8 +129,9 @@ def describe(model, distribution=None, print_fn=None):
         method `plot(to_file)` that draws them.
 
     Raises:
-        ValueError: If there are no variables, or the layout of one does not
-            fit its shape.
+        ValueError: If there are no variables, the layout of one does not fit
+            its shape or its mesh, or there is a distribution and the backend
+            is not JAX.
 
     Example:
 
@@ -158,6 +161,12 @@ def describe(model, distribution=None, print_fn=None):
             f"Received: model={model}"
         )
     distribution = distribution or distribution_lib.distribution()
+    if distribution is not None and backend.backend() != "jax":
+        raise ValueError(
+            f"The {backend.backend()} backend does not distribute tensors, so "
+            "each variable is on one device. Use the JAX backend "
+            f'(`KERAS_BACKEND="jax"`). Received: distribution={distribution}'
+        )
     layout_map = getattr(distribution, "_layout_map", None) or {}
     described = [_describe(v, distribution, layout_map) for v in variables]
     device_bytes = collections.Counter()
@@ -186,57 +195,46 @@ def _describe(variable, distribution, layout_map):
     layout = getattr(variable, "_layout", None)
     if layout is None and distribution is not None:
         layout = distribution.get_variable_layout(variable)
-    shape = tuple(variable.shape)
-    axes, parts, devices = _spread(layout, len(shape), distribution)
-    for dimension, (size, count) in enumerate(zip(shape, parts)):
-        if size % count:
-            raise ValueError(
-                f"Dimension {dimension} of a variable cannot be split into "
-                f"{count} equal parts. Received: path='{variable.path}', "
-                f"shape={shape}, layout={axes}"
-            )
+    path, shape = variable.path, tuple(variable.shape)
+    axes, shard_shape, devices = (), shape, ("the default device",)
+    if layout is not None and backend.backend() == "jax":
+        mesh = getattr(distribution, "device_mesh", None)
+        sharding, devices = _sharding(layout, mesh, shape, path)
+        axes = tuple(getattr(sharding, "spec", ()))
+        shard_shape = sharding.shard_shape(shape)
     dtype = backend.standardize_dtype(variable.dtype)
-    shard_size = math.prod(shape) // math.prod(parts)
     return VariableDescription(
-        variable.path,
+        path,
         shape,
         dtype,
-        axes,
-        _rule(layout_map, variable.path, layout),
-        shard_size * dtype_utils.dtype_size(dtype) // 8,
+        (*axes, *(None,) * (len(shape) - len(axes))),
+        _rule(layout_map, path, layout),
+        math.prod(shard_shape) * dtype_utils.dtype_size(dtype) // 8,
         devices,
     )
 
 
-def _spread(layout, rank, distribution):
-    """The axes and the number of parts of each dimension, and the devices."""
-    if layout is None:
-        return (None,) * rank, (1,) * rank, ("the default device",)
-    if isinstance(layout, distribution_lib.TensorLayout):
-        mesh = layout.device_mesh or distribution.device_mesh
-        axes, sizes = layout.axes, dict(zip(mesh.axis_names, mesh.shape))
-        devices = tuple(map(str, mesh.devices.flatten()))
-    else:  # A sharding of JAX.
-        axes = getattr(layout, "spec", ())
-        sizes = dict(layout.mesh.shape) if axes else {}
-        devices = sorted(layout.device_set, key=lambda device: device.id)
-        devices = tuple(f"{each.platform}:{each.id}" for each in devices)
-    axes = (*axes, *(None,) * (rank - len(axes)))
-    parts = [math.prod(sizes[name] for name in _names(entry)) for entry in axes]
-    return axes, parts, devices
+def _sharding(layout, mesh, shape, path):
+    """The JAX sharding of a layout, and the names of its devices."""
+    # The backend may be another one, which this module must not import.
+    from keras.src.backend.jax import layouts
 
-
-def _names(entry):
-    if entry is None:
-        return ()
-    return entry if isinstance(entry, tuple) else (entry,)
+    mesh = getattr(layout, "device_mesh", None) or mesh
+    if isinstance(layout, distribution_lib.TensorLayout) and mesh is not None:
+        sizes = dict(zip(mesh.axis_names, mesh.shape))
+        # The devices need not be those of this machine.
+        sharding = layouts.abstract_sharding(layout.axes, sizes, shape, path)
+        return sharding, tuple(map(str, mesh.devices.flatten()))
+    sharding = layouts.to_sharding(layout, shape, path)
+    devices = sorted(sharding.device_set, key=lambda device: device.id)
+    return sharding, tuple(f"{each.platform}:{each.id}" for each in devices)
 
 
 def _rule(layout_map, path, layout):
     """The key that a layout is from, or `None`."""
-    for key in layout_map:
-        if layout_map[key] is layout and (
-            key == path or re.fullmatch(key, path)
-        ):
+    keys = [key for key in layout_map if layout_map[key] is layout]
+    for key in keys:
+        if key == path or re.fullmatch(key, path):
             return key
-    return None
+    # An optimizer's slot has the layout of its variable, but another path.
+    return keys[0] if len(keys) == 1 else None

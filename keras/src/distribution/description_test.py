@@ -1,6 +1,8 @@
 import doctest
+import math
 import os
 
+import jax
 import numpy as np
 import pytest
 
@@ -9,15 +11,10 @@ from keras.src import backend
 from keras.src import testing
 from keras.src.distribution import description
 
-if backend.backend() != "jax":
-    pytest.skip("Only JAX lists devices to lay out.", allow_module_level=True)
 
-import jax  # noqa: E402
-
-
-def model_parallel(rules):
-    devices = keras.distribution.list_devices()
-    mesh = keras.distribution.DeviceMesh((2, 4), ("batch", "model"), devices)
+def model_parallel(rules, sizes=(2, 4), kind="cpu"):
+    devices = [f"{kind}:{i}" for i in range(math.prod(sizes))]
+    mesh = keras.distribution.DeviceMesh(sizes, ("batch", "model"), devices)
     layouts = keras.distribution.LayoutMap(mesh)
     for rule, axes in rules.items():
         layouts[rule] = axes
@@ -42,7 +39,20 @@ RULES = {
 }
 
 
+@pytest.mark.skipif(backend.backend() == "jax", reason="JAX distributes.")
+class DescribeOnOtherBackendsTest(testing.TestCase):
+    def test_refuses_a_distribution(self):
+        backend_name = backend.backend()
+        with self.assertRaisesRegex(ValueError, f"The {backend_name} backend"):
+            keras.distribution.describe(model(), model_parallel(RULES))
+
+    def test_without_a_distribution(self):
+        told = keras.distribution.describe(model(), print_fn=id)
+        self.assertEqual(list(told.device_bytes), ["the default device"])
+
+
 @pytest.mark.multi_device
+@pytest.mark.skipif(backend.backend() != "jax", reason="JAX distributes.")
 class DescribeTest(testing.TestCase):
     def describe(self, *args):
         self.text = []
@@ -105,17 +115,37 @@ class DescribeTest(testing.TestCase):
             optimizer.build(built.trainable_variables)
             told = self.describe(optimizer)
         sharded = [one for one in told.variables if any(one.axes)]
-        self.assertLen(sharded, 4)  # Two slots for each of two kernels.
+        # Two slots for each of two kernels.
+        self.assertEqual(
+            [one.rule for one in sharded],
+            2 * ["mlp/up/kernel"] + 2 * [".*down/kernel"],
+        )
+        self.assertEqual(told.unused_rules, ["up/bias"])
+
+    def test_devices_of_another_machine(self):
+        rules = {".*kernel": ("batch", "model")}
+        with keras.StatelessScope(initialize_variables=False):
+            planned = model(width=64)
+        told = self.describe(planned, model_parallel(rules, (16, 32), "tpu"))
+        self.assertLen(told.device_bytes, 512)
+        self.assertEqual(
+            told.device_bytes["tpu:511"],
+            4 * (64 * 64 // 512 + 64 + 64 * 64 // 512),
+        )
 
     def test_errors(self):
         with self.assertRaisesRegex(ValueError, "build it first"):
             self.describe(keras.Sequential([keras.layers.Dense(2)]))
         with keras.StatelessScope(initialize_variables=False):
             planned = model(width=126)
-        with self.assertRaisesRegex(
-            ValueError, r"4 equal parts.*'mlp/up/kernel'.*\(64, 126\)"
+        for axes, words in (
+            (("batch", "model"), "126 cannot be split into the 4 .*'model'"),
+            (("batch", None, None), "3 entries .* 2 dimensions"),
+            (("batch", "batch"), "'batch' can shard one dimension only"),
         ):
-            self.describe(planned, model_parallel(RULES))
+            received = r".*path='mlp/up/kernel', shape=\(64, 126\).*model=4"
+            with self.assertRaisesRegex(ValueError, words + received):
+                self.describe(planned, model_parallel({".*up/kernel": axes}))
 
     def test_docstring(self):
         (test,) = doctest.DocTestFinder().find(

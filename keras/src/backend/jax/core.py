@@ -31,6 +31,14 @@ class JaxVariable:
             return gathering.gather(value)
         return super().numpy()
 
+    def __repr__(self):
+        if gathering.is_costly_to_show(getattr(self, "_value", None)):
+            return (
+                f"<Variable path={self.path}, shape={self.shape}, "
+                f"dtype={self.dtype}, layout={self._layout}>"
+            )
+        return super().__repr__()
+
 
 if config.is_nnx_enabled():
 

@@ -32,6 +32,19 @@ def is_spread(value):
     )
 
 
+def is_costly_to_show(value):
+    """Whether an array has to be put together for a few of its elements.
+
+    NumPy prints no more than the corners of a large array, but wants all of it.
+    """
+    return (
+        isinstance(value, jax.Array)
+        and not isinstance(value, jax.core.Tracer)
+        and not value.is_fully_replicated
+        and value.size > np.get_printoptions()["threshold"]
+    )
+
+
 def is_writer():
     """Whether this is the process that gets the values."""
     return jax.process_index() == _WRITER

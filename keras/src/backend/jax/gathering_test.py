@@ -1,3 +1,4 @@
+import jax
 import pytest
 from absl.testing import parameterized
 
@@ -49,3 +50,34 @@ class GatherTest(testing.TestCase):
     def test_gathers_in_blocks_from_any_devices(self, count):
         for output in processes.run(WORKER, count, devices=2):
             self.assertEqual(output.split()[-1], "end")
+
+
+@pytest.mark.multi_device
+@pytest.mark.skipif(backend.backend() != "jax", reason="tests the JAX backend")
+class ShowTest(testing.TestCase):
+    @parameterized.parameters(
+        ((64, 64), ("x",), False),
+        ((64, 64), (None, None), True),
+        ((64, 64), None, True),
+        ((8, 2), ("x",), True),
+    )
+    def test_shows_what_need_not_be_gathered(self, shape, axes, is_shown):
+        mesh = jax.make_mesh((jax.device_count(),), ("x",))
+        with jax.set_mesh(mesh):
+            variable = backend.Variable("ones", shape, layout=axes, name="v")
+        self.assertEqual(", value=[[1. 1." in str(variable), is_shown)
+        self.assertIn(f"path=v, shape={shape}, dtype=float32", str(variable))
+        with self.assertRaisesRegex(ValueError, "path=v") as error:
+            variable.assign([1.0])
+        self.assertEqual("[[1. 1." in str(error.exception), is_shown)
+
+    def test_shows_no_traced_values(self):
+        variable = backend.Variable("ones", (64, 64), name="v")
+
+        @jax.jit
+        def assign_wrong(value):
+            variable.assign(value)
+            variable.assign(value[0])
+
+        with self.assertRaisesRegex(ValueError, "path=v, shape=.64, 64."):
+            assign_wrong(jax.numpy.ones((64, 64)))

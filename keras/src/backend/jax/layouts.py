@@ -86,6 +86,35 @@ def to_sharding(layout, shape=None, name=None):
     return _in_context(sharding, describe)
 
 
+def abstract_sharding(axes, mesh_shape, shape, name=None):
+    """Returns the sharding of a tensor over devices that need not be there.
+
+    Args:
+        axes: A tuple of axis names, as for `to_sharding`.
+        mesh_shape: The size of each axis of the mesh, a dict of integers.
+        shape: The shape of the tensor, a tuple of integers.
+        name: The path of the variable, for errors.
+
+    Returns:
+        A `jax.sharding.NamedSharding` on an abstract mesh, which tells the
+        shape of a shard.
+
+    Raises:
+        ValueError: As `to_sharding`.
+
+    Example:
+
+    >>> sharding = abstract_sharding(("x", None), {"x": 256}, (1024, 64))
+    >>> sharding.shard_shape((1024, 64))
+    (4, 64)
+    """
+    mesh = jax.sharding.AbstractMesh(tuple(mesh_shape.values()), (*mesh_shape,))
+    describe = functools.partial(_describe, axes, shape, name)
+    sharding = _named(mesh, axes, describe)
+    _check_spec(sharding, shape, describe)
+    return sharding
+
+
 def memory_order(layout):
     """Returns the device-local memory layout that a `Format` asks for.
 
