@@ -34,7 +34,7 @@ from side_by_side import spread
 from side_by_side import write
 
 DEVICES = 8
-SIZES = (64, 128, 256, 512, 1024)
+SIZES = (64, 256, 512, 1024)
 PROCESSES = (1, 2, 4, 8)
 # The size, in MiB, where the number of processes varies.
 FIXED = 512

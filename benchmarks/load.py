@@ -5,18 +5,19 @@
 `PYTHON` is the path of a Python that has an unmodified Keras, JAX and h5py,
 to be measured side by side. It is measured for the smallest size only, as it
 needs 38 times the size and would use up most machines with the others. Each
-process of each run is a fresh one, and each figure is the median of the runs,
-for the process that needs the most.
+process of each run is a fresh one, the contenders take turns, and a figure is
+the median of the runs for the process that needs the most, with the smallest
+and the largest.
 """
 
 import argparse
+import functools
 import itertools
 import json
 import math
 import os
 import shutil
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
+from side_by_side import measured
+from side_by_side import say
+from side_by_side import spread
+from side_by_side import write
 
 ROWS = ("model", None)
 COLUMNS = (None, "model")
@@ -37,24 +42,43 @@ LARGE = (64_000, 4096)
 SQUARE = (4096, 4096)
 
 
-def cases(upstream):
-    """Yields what is measured: the task, and the Python or `None` for ours."""
+def tasks():
+    """Yields each task and whether upstream can do it too."""
     for work, axes in itertools.product(["assign", "load"], [ROWS, COLUMNS]):
         task = {"work": work, "axes": axes, "processes": 4, "devices": 1}
         task["layers"] = 1
-        yield task | {"shape": SMALL}, None
-        if upstream:
-            yield task | {"shape": SMALL}, upstream
-        yield task | {"shape": LARGE}, None
+        yield task | {"shape": SMALL}, True
+        yield task | {"shape": LARGE}, False
     task = {"work": "load", "axes": COLUMNS, "processes": 1, "devices": 8}
-    task |= {"shape": SQUARE, "layers": 16}
-    yield task, None
-    if upstream:
-        yield task, upstream
+    yield task | {"shape": SQUARE, "layers": 16}, True
+
+
+def described(task):
+    """A task as text: the work, the size, the shards and who has them."""
+    size = decimal(4 * task["layers"] * math.prod(task["shape"]))
+    shards = "rows" if task["axes"] == ROWS else "columns"
+    where = f"{task['processes']} processes"
+    if task["devices"] > 1:
+        where = f"{task['devices']} devices"
+    return f"{task['work']} {size}, {shards}, {where}"
+
+
+def plan(upstream, folder):
+    """Yields for each row its name, the contender's, and how to measure it."""
+    for task, is_for_upstream in tasks():
+        for by, python in (("fork", None), ("upstream", upstream)):
+            if by == "fork" or (upstream and is_for_upstream):
+                work = functools.partial(run, task | {"folder": folder}, python)
+                yield (described(task), by), work
 
 
 def run(task, python):
-    """Runs the processes of a task side by side and returns their results."""
+    """Runs the processes of a task side by side.
+
+    Returns:
+        The figures of the process that needs the most: the growth and what it
+        read, over its shards, and seconds. Then the versions.
+    """
     with socket.socket() as free:
         free.bind(("localhost", 0))
         coordinator = f"localhost:{free.getsockname()[1]}"
@@ -85,80 +109,51 @@ def run(task, python):
                 f"A process ended with status {process.returncode}. "
                 f"Received: task={task}, python={python}:\n{error[-4000:]}"
             )
-    return [json.loads(out.splitlines()[-1]) for out, _ in outputs]
-
-
-def measured(task, python, repeats):
-    runs = [run(task, python) for _ in range(repeats)]
-
-    def median(figure):
-        return statistics.median(max(map(figure, each)) for each in runs)
-
-    return task | {
-        "keras": runs[0][0]["versions"]["keras"],
-        "is_upstream": bool(python),
-        "seconds": median(lambda result: result["seconds"]),
-        "growth": median(lambda r: r["growth"] / r["shards"]),
-        "read": median(lambda r: r["read"] / r["shards"]),
+    results = [json.loads(out.splitlines()[-1]) for out, _ in outputs]
+    figures = {
+        "growth": max(each["growth"] / each["shards"] for each in results),
+        "read": max(each["read"] / each["shards"] for each in results),
+        "seconds": max(each["seconds"] for each in results),
     }
+    return figures, results[0]["versions"]
 
 
-def add_row(table, result):
-    size = 4 * result["layers"] * math.prod(result["shape"])
-    has_file = result["work"] == "load"
-    table.add_row(
-        result["work"],
-        "rows" if result["axes"] == ROWS else "columns",
-        decimal(size),
-        _processes(result),
-        result["keras"],
-        f"{result['growth']:.3f}",
-        f"{result['read']:.3f}" if has_file else "",
-        f"{result['seconds']:.3f}",
-    )
-
-
-def _processes(result):
-    count, devices = result["processes"], result["devices"]
-    return str(count) if devices == 1 else f"{count}, {devices} devices"
+def print_table(figures, console):
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("what", "by"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("growth / shards", "read / shards", "seconds"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for (what, by), values in figures.items():
+        read = "" if what.startswith("assign") else spread(values["read"], 3)
+        growth, seconds = spread(values["growth"], 3), values["seconds"]
+        table.add_row(what, by, growth, read, spread(seconds, 2))
+    console.print(table)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--upstream", metavar="PYTHON")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
     if options.upstream and not shutil.which(options.upstream):
         parser.error(
             "--upstream must be the path of a Python. "
             f"Received: {options.upstream}"
         )
-    table = Table(box=SIMPLE_HEAD)
-    for heading in ("work", "shards", "size", "processes", "keras"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("growth", "read", "seconds"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    results = []
+    console = Console(width=140)
     with tempfile.TemporaryDirectory() as folder:
         for shape, layers in [(SMALL, 1), (LARGE, 1), (SQUARE, 16)]:
             write_weights(folder, shape, layers)
         write_weights(folder, WARM_UP, 1)
-        for task, python in cases(options.upstream):
-            task["folder"] = folder
-            result = measured(task, python, options.repeats)
-            del result["folder"]
-            add_row(table, result)
-            results.append(result)
-    console = Console(width=100)
-    console.print("Growth and bytes read, over the shards of a process:")
-    console.print(table)
-    facts = machine()
+        work = list(plan(options.upstream, folder))
+        figures, versions = measured(work, options.repeats, console)
+    print_table(figures, console)
+    facts = machine() | versions
+    say(facts, console)
     if options.json:
-        report = {"machine": facts, "results": results}
-        Path(options.json).write_text(json.dumps(report, indent=2) + "\n")
-    facts["memory"] = decimal(facts["memory"])
-    console.print(", ".join(f"{name} {fact}" for name, fact in facts.items()))
+        write(options.json, figures, facts)
 
 
 if __name__ == "__main__":
