@@ -4,12 +4,19 @@
 This guide builds a decoder whose weights are born sharded, trains it for a few
 steps, saves it, and loads it on another mesh: first on eight devices of one
 process, then on two processes, and in the end on hosts with TPUs or GPUs. One
-CPU stands in for all devices, so it runs anywhere: a billion parameters take
-4.1 GB in float32, and a step of training more than as much again. Seconds are
-those of two CPU cores that had other work to do as well.
+CPU stands in for all devices, so it runs anywhere with 16 GB of memory: a
+billion parameters take 4.1 GB in float32, and what a step of training needs
+besides is in the peaks below. Seconds are those of two CPU cores.
 
-The guide is made of the script `examples/guide.py`. `examples/guide_write.py`
-runs it and puts below each piece of code what that has printed.
+The guide is made of a script, which a clone of this repository has:
+
+```bash
+python examples/guide.py                         # a billion parameters
+python examples/guide.py --layers 2 --width 256  # ten million
+```
+
+`examples/guide_write.py` runs it and puts below each piece of code what that
+has printed.
 
 ## Install it
 
@@ -19,10 +26,11 @@ This is Python where nothing is installed, which `-IS` makes sure of:
 $ python -IS -c "import keras"
 ```
 
-One command installs this Keras and JAX, in Python 3.11 or newer:
+One command installs this Keras and JAX, in Python 3.11 or newer. The address
+is that of this repository, as you would clone it:
 
 ```bash
-pip install "keras[jax] @ git+<url of this repository>"
+pip install "keras[jax] @ git+https://HOST/OWNER/REPOSITORY"
 ```
 
 ## Devices
@@ -145,8 +153,7 @@ def decoder(layers, width):
 ## See that it fits
 
 In a `keras.StatelessScope` a model is built without values: shapes, paths and
-layouts are there, memory is not touched. (When the scope ends, it would make up
-for that, if it were not told otherwise.) `keras.distribution.describe` tells
+layouts are there, memory is not touched. `keras.distribution.describe` tells
 what each device is going to hold, which rule says so, which variables have no
 rule, and which rules no variable. `print_fn` gets its text; here it leaves out
 all blocks but the first.
@@ -163,10 +170,11 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 
 
+keras.utils.set_random_seed(0)
 with keras.StatelessScope(initialize_variables=False):
-    planned = decoder(options.layers, options.width)
-description = keras.distribution.describe(planned, print_fn=first_block_only)
-print(f"\n{planned.count_params():,} parameters, peak so far {peak():.1f} GB")
+    model = decoder(options.layers, options.width)
+description = keras.distribution.describe(model, print_fn=first_block_only)
+print(f"\n{model.count_params():,} parameters, peak so far {peak():.1f} GB")
 
 
 """
@@ -174,13 +182,13 @@ print(f"\n{planned.count_params():,} parameters, peak so far {peak():.1f} GB")
 
 ## Initialize it
 
-The same call without the scope. Each device draws its own part of each weight,
-so nothing is held twice: the peak is about the size of the model.
+Values are there as soon as they are read. (Had the scope not been told
+otherwise, it would have made them at its end.) Each device draws its own part
+of each weight, so nothing is held twice: the peak is about the size of the
+model.
 """
 
-keras.utils.set_random_seed(0)
 start = time.perf_counter()
-model = decoder(options.layers, options.width)
 jax.block_until_ready([variable.value for variable in model.variables])
 print(f"{time.perf_counter() - start:.1f} s, peak so far {peak():.1f} GB")
 
@@ -237,7 +245,16 @@ def outputs(model, distribution):
     layout = keras.distribution.TensorLayout(
         ("batch", None), distribution.device_mesh
     )
-    logits = model(keras.distribution.distribute_tensor(x, layout))
+    rows = keras.distribution.distribute_tensor(x, layout)
+    state = [
+        [variable.value for variable in variables]
+        for variables in (
+            model.trainable_variables,
+            model.non_trainable_variables,
+        )
+    ]
+    # One program, where `model(rows)` would run each op by itself.
+    logits, _ = jax.jit(model.stateless_call)(*state, rows)
     return multihost_utils.process_allgather(logits, tiled=True)
 
 
@@ -251,6 +268,7 @@ keras.utils.clear_session()
 
 Two rows of four devices. A file knows no layouts: each weight is read straight
 into that of the current distribution, by each process only its own part.
+`clear_session` has forgotten the distribution too, so it is set anew.
 """
 
 two_rows = model_parallel(rows=2)
@@ -303,8 +321,10 @@ many devices and processes draw it.
   It comes before everything that looks for devices.
 - `list_devices()` has the devices of all hosts. Let the axis that has the most
   to send, `model`, be the devices of one host, which are next to each other in
-  that list, and `batch` the hosts: `rows` is then the number of hosts. Each
-  process passes to `fit` only its own rows of the batch.
+  that list on most machines (`jax.experimental.mesh_utils` knows the others),
+  and `batch` the hosts: `rows` is then the number of hosts. Each process passes
+  to `fit` only its own rows of the batch, and `auto_shard_dataset=False` to the
+  distribution.
 - `keras.distribution.describe` needs none of these devices' memory. So try
   rules and meshes on a laptop first, with as many simulated devices as there
   will be. What it tells is what weights take. Adam takes twice as much again,

@@ -11,6 +11,7 @@ import argparse
 import ast
 import contextlib
 import io
+import os
 import re
 import shlex
 import subprocess
@@ -72,6 +73,8 @@ def run_code(code, names):
 
 
 def write(file, arguments):
+    # What XLA has to say about the machine would be in the middle of outputs.
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     sys.argv = [str(GUIDE), *arguments]
     names = {"__name__": "__main__"}
     parts = [part for part in pieces(GUIDE.read_text()) if part[1].strip()]

@@ -89,3 +89,6 @@ def test_guide_is_that_of_the_script(small):
     for half in halves(guide):
         parameters = re.search(r"([\d,]+) parameters, peak", half)[1]
         assert int(parameters.replace(",", "")) > 1e9
+    # That is how much memory it says to need.
+    peaks = re.findall(r"peak so far ([\d.]+) GB", guide)
+    assert max(map(float, peaks)) < 15.5
