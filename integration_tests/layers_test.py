@@ -27,7 +27,6 @@ IS_NNX = os.environ.get("KERAS_NNX_ENABLED") == "true"
 ROOT = Path(__file__).resolve().parent.parent
 ALSO_WITH_NNX = [
     "keras/src/backend/jax/tracing_test.py",
-    "keras/src/backend/jax/variable_layout_test.py",
     "keras/src/initializers",
 ]
 BATCH = 8

@@ -321,7 +321,7 @@ def layout_and_context(axes):
 
 
 class InitializationTest(testing.TestCase):
-    def check(self, make, layout, context=None):
+    def check(self, make, layout, context=None, rtol=0):
         wanted = values_of_two(make)
         with in_mesh(context):
             got = values_of_two(make, layout)
@@ -332,13 +332,20 @@ class InitializationTest(testing.TestCase):
             )
         for want, have in zip(jax.tree.leaves(wanted), jax.tree.leaves(got)):
             self.assertEqual(want.dtype, have.dtype)
-            np.testing.assert_array_equal(np.asarray(want), np.asarray(have))
+            want, have = np.asarray(want), np.asarray(have)
+            if rtol:
+                np.testing.assert_allclose(have, want, rtol, rtol)
+            else:
+                np.testing.assert_array_equal(have, want)
         self.assertEqual(len(wanted[1]), len(got[1]))
 
     @parameterized.product(kind=[*LEGACY], axes=["auto", "explicit", None])
     def test_large_legacy_initializer(self, kind, axes):
+        # How XLA sums in a product of matrices depends on the size of a shard
+        # and on the processor.
+        rtol = 1e-5 if kind == "matrix product" else 0
         with large():
-            self.check(LEGACY[kind], *layout_and_context(axes))
+            self.check(LEGACY[kind], *layout_and_context(axes), rtol)
 
     @parameterized.product(kind=[*LEGACY])
     def test_small_legacy_initializer(self, kind):
