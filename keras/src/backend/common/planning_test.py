@@ -137,6 +137,15 @@ class PlanningTest(Files):
             self.assert_same(values(planned), values(model))
             self.assertEqual(planned.predict_on_batch(X).shape, (8, 16))
 
+    def test_never_starts_again(self):
+        planned, _ = self.planned()
+        planned.set_weights([np.full(w.shape, 0.5) for w in planned.weights])
+        # As Keras takes the values of variables while a step runs.
+        for variable in planned.weights:
+            variable._value = None
+        with self.assertRaises(TypeError):
+            planned.weights[0].value
+
     def test_a_file_that_does_not_fit_changes_nothing(self):
         other = models.Sequential(
             [layers.Input((8,)), layers.Dense(32), layers.Dense(15)]

@@ -65,20 +65,27 @@ def transactional(assign):
         A method of the same arguments.
     """
 
+    def set_value(self, value):
+        assign(self, value)
+        # One that is without a value later, as while a step of training runs,
+        # must not start again.
+        if self._initializer is not None:
+            self._initializer = None
+
     @functools.wraps(assign)
     def _direct_assign(self, value):
         loading = deferral.current_loading()
         if loading is None:
-            return assign(self, value)
-        if _is_deferred(self, value):
+            set_value(self, value)
+        elif _is_deferred(self, value):
             loading.defer(
                 self,
-                lambda: assign(self, _place(self, value, self._dtype)),
+                lambda: set_value(self, _place(self, value, self._dtype)),
                 lambda: _check(self, value),
             )
         else:
             loading.keep(self)
-            assign(self, value)
+            set_value(self, value)
 
     return _direct_assign
 
