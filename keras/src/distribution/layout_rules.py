@@ -26,8 +26,9 @@ def checked(setitem):
                 f"path of a variable. Received: key={key!r}: {error}"
             ) from error
         except ValueError as error:
+            problem = str(error).rstrip(".")
             raise ValueError(
-                f"{error} Received: key={key!r}, layout={layout}"
+                f"{problem}. Received: key={key!r}, layout={layout}"
             ) from error
 
     return __setitem__

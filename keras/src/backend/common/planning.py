@@ -32,6 +32,8 @@ def in_current_distribution(register):
             and variable._layout is None
             and distribution is not None
         ):
+            # Whether it fits is found when there is a value: the devices of a
+            # model that is only described need not be there.
             variable._layout = distribution.get_variable_layout(variable)
         register(variable)
 
