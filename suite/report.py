@@ -31,7 +31,7 @@ fault of the fork. Each row is a whole run; the script wrote it, with
 `--report docs/upstream_suite.md`. Unsteady tests failed once on the fork,
 passed on upstream, and came out alike on both when their modules ran again.
 The number behind a version is of the sources and packages that the tests saw:
-a row with an older number is from before later changes.
+a row whose number a run does not print any more is from before later changes.
 
 """
 # Control characters that XML has no way to write.
