@@ -4,7 +4,7 @@
 
 `PYTHON` is the path of a Python that has an unmodified Keras, JAX and h5py,
 to be measured side by side. It is measured for the smallest size only, as it
-needs 38 times the size and would use up most machines with the others. Each
+needs 40 times the size and would use up most machines with the others. Each
 process of each run is a fresh one, the contenders take turns, and a figure is
 the median of the runs for the process that needs the most, with the smallest
 and the largest. `again` is the second time in the same process.

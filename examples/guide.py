@@ -155,8 +155,8 @@ def decoder(layers, width):
 In a `keras.StatelessScope` a model is built without values: shapes, paths and
 layouts are there, memory is not touched. `keras.distribution.describe` tells
 what each device is going to hold, which rule says so, which variables have no
-rule, and which rules no variable. `print_fn` gets its text; here it leaves out
-all blocks but the first.
+rule, and which rules no variable. Its MB are 2**20 bytes. `print_fn` gets its
+text; here it leaves out all blocks but the first.
 """
 
 
@@ -230,7 +230,11 @@ The first step compiles the program.
 
 ## Save it
 
-All processes call `save`, and one of them writes, one weight at a time.
+All processes call `save`, and one of them writes, one weight at a time. A
+`.keras` file is put together in memory if the weights take less than half of
+what is free, which is why the peak grows here;
+`model.save_weights("decoder.weights.h5")` writes to the disk at once, without
+the optimizer.
 """
 
 start = time.perf_counter()
@@ -326,9 +330,10 @@ many devices and processes draw it.
   to `fit` only its own rows of the batch, and `auto_shard_dataset=False` to the
   distribution.
 - `keras.distribution.describe` needs none of these devices' memory. So try
-  rules and meshes on a laptop first, with as many simulated devices as there
-  will be. What it tells is what weights take. Adam takes twice as much again,
-  gradients once, and activations grow with the batch.
+  rules and meshes on a laptop first: the mesh can name devices that are not
+  there, such as `"tpu:0"` to `"tpu:255"`. What it tells is what weights take.
+  Adam takes twice as much again, gradients once, and activations grow with the
+  batch.
 - `keras.config.set_dtype_policy("mixed_bfloat16")` keeps weights in float32 and
   computes in bfloat16, which these devices are made for.
 - Save to a folder that all hosts see. One of them writes, and each reads its

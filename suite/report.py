@@ -25,8 +25,9 @@ INTRODUCTION = """\
 # Upstream's tests, on every backend
 
 `shell/upstream_suite.sh --backend BACKEND` runs the tests that the upstream
-release ships on the fork, and those that fail on unmodified upstream too, with
-the same packages. What fails there as well is counted as failed, and is no
+release ships on the fork (but for `keras.applications` and `keras.wrappers`,
+which upstream's CI runs apart), and those that fail on unmodified upstream too,
+with the same packages. What fails there as well is counted as failed, and is no
 fault of the fork. Each row is a whole run; the script wrote it, with
 `--report docs/upstream_suite.md`. Unsteady tests failed once on the fork,
 passed on upstream, and came out alike on both when their modules ran again.
