@@ -22,6 +22,7 @@ from graft.compose import check
 from graft.compose import plan as compose_plan
 from graft.errors import GraftError
 from graft.upstream import locate
+from graft.upstream import version_of
 from suite import compare
 from suite import plan
 from suite import pool
@@ -172,7 +173,7 @@ def run_of(suite, verdicts):
     versions = [f"{name} {metadata.version(name)}" for name in names]
     return report.Run(
         backend=suite.options.backend,
-        fork=f"{metadata.version('keras')} ({suite.key})",
+        fork=f"{version_of(suite.trees['fork'])} ({suite.key})",
         packages=", ".join([f"Python {platform.python_version()}", *versions]),
         date=datetime.date.today().isoformat(),
         verdicts=verdicts,
@@ -189,17 +190,20 @@ def main(arguments=None):
         The exit status.
     """
     options = parser().parse_args(arguments)
-    console = Console()
+    # Names of tests have brackets, which are no markup.
+    console = Console(markup=False, highlight=False)
     if options.report and (options.paths or options.part != "1/1"):
         console.print("--report needs a run of all tests: no PATH, no --part")
         return 2
     # As with Ctrl-C: the processes that test have to end as well.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.default_int_handler)
     try:
         suite = Suite(options, console)
         run = run_of(suite, suite.run())
-    except GraftError as error:
-        console.print(f"upstream_suite: {error}", highlight=False)
+    except (GraftError, processes.CannotTest) as error:
+        console.print(f"upstream_suite: {error}", soft_wrap=True)
         return 2
     except KeyboardInterrupt:
         console.print("Interrupted. The same command goes on from here.")
@@ -212,11 +216,11 @@ def conclude(suite, run):
     """Writes and prints what came of a run."""
     options, console = suite.options, suite.console
     for line in report.listing(run):
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     path = suite.folder / "junit.xml"
     tree = ElementTree.ElementTree(report.junit(run))
     tree.write(path, encoding="utf-8", xml_declaration=True)
-    console.print(f"JUnit file: {path}", highlight=False, soft_wrap=True)
+    console.print(f"JUnit file: {path}", soft_wrap=True)
     if options.report:
         old = options.report
         text = old.read_text() if old.exists() else ""

@@ -83,10 +83,26 @@ def judge(fork, upstream, modules, test):
     here_again, there_again = (
         outcomes_of(side, modules_of(suspects)) for side in again
     )
-    differing = set(failing_only(here_again, there_again))
-    only_here = [test for test in suspects if test in differing]
-    unsteady = [test for test in suspects if test not in differing]
+    differing = failing_only(here_again, there_again)
+    only_here = [t for t in suspects if differs_again(t, differing)]
+    unsteady = [t for t in suspects if not differs_again(t, differing)]
     return Verdict(here, only_here, unsteady)
+
+
+def differs_again(test, differing):
+    """Whether a test, or the import of its module, has failed here again.
+
+    Args:
+        test: The id of a test, or the path of a module that could not be
+            imported.
+        differing: The ids of those that fail on the fork only when they are
+            run again. If a module fails in one run and its tests in the
+            other, that is no chance.
+    """
+    module = recorder.module_of(test)
+    if test == module:
+        return module in modules_of(differing)
+    return test in differing or module in differing
 
 
 def repeated(side):

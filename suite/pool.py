@@ -64,6 +64,5 @@ def say(side, module, done, console):
     seconds = sum(record["seconds"] for record in records)
     console.print(
         f"{side.name} {done}: {module}: {', '.join(counts)}, {seconds:.0f} s",
-        highlight=False,
         soft_wrap=True,
     )

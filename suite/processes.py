@@ -24,6 +24,10 @@ GOOD_ENDS = (
 )
 
 
+class CannotTest(Exception):
+    """The tests cannot run at all."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Side:
     """One Keras under test, and where its records are.
@@ -56,7 +60,7 @@ def run(side, modules, only=None, stop=None):
             another call. Defaults to none.
 
     Raises:
-        RuntimeError: The tests cannot run at all.
+        CannotTest: If pytest does not understand what it is asked.
     """
     stop = stop or threading.Event()
     modules = [module for module in modules if not is_finished(side, module)]
@@ -65,9 +69,11 @@ def run(side, modules, only=None, stop=None):
         said, how = run_once(side, modules, only, stop)
         if stop.is_set():
             return
-        if how is None:
-            break
         under_way = tests_under_way(side, modules)
+        if how is None and not under_way:
+            break
+        # A test can end its process with any status, as if all were well.
+        how = how or "ended"
         for test in under_way:
             end(side, test, f"the process {how} in this test\n{said}")
         if not under_way and count_ended(side, modules) == before:
@@ -135,8 +141,9 @@ def run_once(side, modules, only, stop):
             finally:
                 kill(process)
         said = output.read_text(errors="replace")[-recorder.TEXT_LIMIT :]
-    if process.returncode == pytest.ExitCode.USAGE_ERROR:
-        raise RuntimeError(f"pytest cannot run {modules}:\n{said}")
+    is_usage_error = process.returncode == pytest.ExitCode.USAGE_ERROR
+    if is_usage_error and not tests_under_way(side, modules):
+        raise CannotTest(f"pytest cannot run {modules}:\n{said}")
     return said, how
 
 

@@ -61,6 +61,18 @@ MODULES = {
         def test_after():
             pass
         """,
+    "exit_test.py": """
+        import os
+
+        import pytest
+
+        @pytest.mark.parametrize("status", [0, 1, 4, 5])
+        def test_exit(status):
+            os._exit(status)
+
+        def test_after():
+            pass
+        """,
     "hang_test.py": """
         import subprocess
 
@@ -147,6 +159,17 @@ def test_a_crash_is_a_result(side):
     texts = {r["id"].split("::")[1]: r["text"] for r in records if "id" in r}
     assert "was ended by SIGABRT" in texts["test_crash"]
     assert "ended with status 7" in texts["test_exit"]
+
+
+def test_an_exit_is_a_result_whatever_its_status(side):
+    assert outcomes(side, "exit", "calm") == {
+        "exit::test_exit[0]": "failed",
+        "exit::test_exit[1]": "failed",
+        "exit::test_exit[4]": "failed",
+        "exit::test_exit[5]": "failed",
+        "exit::test_after": "passed",
+        **CALM,
+    }
 
 
 def test_a_hang_is_a_result(side, monkeypatch):
@@ -257,5 +280,5 @@ def test_all_processes_end_with_the_first_that_cannot_run(side, monkeypatch):
 def test_says_when_tests_cannot_run_at_all(side):
     (side.tree / "keras" / "__init__.py").unlink()
     (side.tree / "keras" / "calm_test.py").unlink()
-    with pytest.raises(RuntimeError, match="calm_test.py"):
+    with pytest.raises(processes.CannotTest, match="calm_test.py"):
         outcomes(side, "calm")

@@ -108,6 +108,28 @@ def test_a_module_that_only_upstream_can_import(tmp_path):
     assert verdict.only_here == [MODULE]
 
 
+def test_a_module_that_can_be_imported_the_second_time(tmp_path):
+    verdict, _ = judge(
+        tmp_path,
+        fork={"": "failed"},
+        upstream={"a": "passed", "b": "passed"},
+        fork_again={"a": "failed", "b": "passed"},
+        upstream_again={"a": "passed", "b": "passed"},
+    )
+    assert (verdict.only_here, verdict.unsteady) == ([MODULE], [])
+
+
+def test_a_module_that_cannot_be_imported_the_second_time(tmp_path):
+    verdict, _ = judge(
+        tmp_path,
+        fork={"a": "failed", "b": "passed"},
+        upstream={"a": "passed"},
+        fork_again={"": "failed"},
+        upstream_again={"a": "passed", "b": "passed"},
+    )
+    assert (verdict.only_here, verdict.unsteady) == (ids("a"), [])
+
+
 @pytest.fixture
 def run(tmp_path):
     verdict, _ = judge(
