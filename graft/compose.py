@@ -11,7 +11,8 @@ from pathlib import Path
 
 from graft import lock
 from graft.errors import GraftError
-from graft.syntax import checked_source
+from graft.syntax import decoded
+from graft.syntax import parsed
 from graft.upstream import version_of
 
 PACKAGE = "keras"
@@ -85,7 +86,7 @@ def plan(upstream, repository, cache):
     for path, content in read_package(repository).items():
         try:
             if path.endswith(".py"):
-                checked_source(content, path)
+                parsed(decoded(content, path), path)
             if path in theirs:
                 text, hooks[path] = merged(theirs[path], content, path)
                 files[path] = text.encode()
@@ -198,7 +199,8 @@ def _merged(upstream, graft, path):
 
     if not path.endswith(".py"):
         raise GraftError("upstream has this file, and it is no module", path)
-    result = merge(upstream.decode(), graft.decode(), path)
+    theirs = decoded(upstream, f"upstream's {path}")
+    result = merge(theirs, graft.decode(), path)
     return [result.text, result.hooks]
 
 

@@ -155,6 +155,16 @@ def test_a_broken_cache_is_made_anew(folders):
             "src/shapes.py:2: `f`: syntax error",
         ),
         ("new.py", "class New:\nx", "src/new.py:2: `New`: syntax error"),
+        (
+            "new.py",
+            "class A:\n    x = 1\n\n    async def f():\n        )\n",
+            "src/new.py:5: `A.f`: syntax error",
+        ),
+        (
+            "new.py",
+            "def f():\n    pass\n\n\nX = )\n",
+            "src/new.py:5: syntax error",
+        ),
         ("shapes.py", "\ndel nope\n", "src/shapes.py:2: `nope`: upstream does"),
         ("shapes.py", b"\n\xff", "src/shapes.py:2: this is not UTF-8"),
         ("table.txt", "4 5\n", "src/table.txt: upstream has this file"),
@@ -182,6 +192,18 @@ def test_every_error_is_told(folders):
     assert first.startswith("keras/src/shapes.py:1: `a`: ")
     assert second.startswith("keras/src/sizes.py:1: `b`: ")
     assert not tree.exists()
+
+
+@pytest.mark.parametrize("theirs", ["def (\n", b"\n\xff"])
+def test_upstream_that_cannot_be_read(folders, theirs):
+    upstream, repository, tree = folders
+    fill(upstream, {"keras/src/shapes.py": theirs})
+    fill(repository, {"keras/src/sizes.py": "del b\n"})
+    with pytest.raises(GraftError) as caught:
+        compose(*folders)
+    first, second = str(caught.value).splitlines()
+    assert first.startswith("upstream's keras/src/shapes.py:")
+    assert second.startswith("keras/src/sizes.py:1: `b`: ")
 
 
 def test_no_upstream_there(folders, tmp_path):

@@ -57,7 +57,7 @@ def merged_class(old, new, body):
         The class. Raises `GraftError` if the docstrings cannot be merged, or if
         the graft writes other bases than upstream.
     """
-    if new.bases and _bases(new) != _bases(old):
+    if _bases(new) not in ("()", _bases(old)):
         raise GraftError(
             f"the bases of a class stay upstream's, {_bases(old)}. "
             f"Received: {_bases(new)}"
@@ -90,7 +90,9 @@ def _decorators(old, new):
 
 
 def _bases(node):
-    return f"({', '.join(code(base.value) for base in node.bases)})"
+    bases = [code(base.value) for base in node.bases]
+    bases += [f"{k.keyword.value}={code(k.value)}" for k in node.keywords]
+    return f"({', '.join(bases)})"
 
 
 def _merged_docstring(old, new, order):

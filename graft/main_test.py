@@ -77,6 +77,22 @@ def test_diff_stat(run):
     )
 
 
+def test_diff_of_files_that_are_no_text_or_empty_or_cut_off(run, repository):
+    for path in GRAFTS:
+        (repository / path).unlink()
+    files = {"a.bin": b"\xff", "b.py": "", "c.json": "1\n2"}
+    fill(repository, {f"keras/src/{name}": files[name] for name in files})
+    assert run("diff") == (
+        0,
+        "Binary files /dev/null and b/keras/src/a.bin differ\n"
+        "--- /dev/null\n+++ b/keras/src/b.py\n"
+        "--- /dev/null\n+++ b/keras/src/c.json\n@@ -0,0 +1,2 @@\n"
+        "+1\n+2\n\\ No newline at end of file\n",
+    )
+    _, stat = run("diff", "--stat")
+    assert stat.splitlines()[-1] == "3 files           +2 -0"
+
+
 def test_diff_of_nothing(run, repository):
     for path in GRAFTS:
         (repository / path).unlink()
@@ -141,6 +157,14 @@ def test_status(run):
         ["LARGE", "replaces"],
         ["keras/src/version.py", "graft"],
     ]
+
+
+def test_status_tells_brackets(run, repository):
+    upstream = repository.parent / "upstream"
+    fill(upstream, {"keras/src/sizes.py": "if FLAGS[name]:\n    A = 1\n"})
+    fill(repository, {"keras/src/sizes.py": "if FLAGS[name]:\n    A = 2\n"})
+    _, printed = run("status")
+    assert "if FLAGS[name]: A" in printed
 
 
 def test_status_with_conflicts(run, repository):

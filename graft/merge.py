@@ -52,7 +52,7 @@ from graft.statements import split_leading
 from graft.statements import targets
 from graft.statements import with_statements
 from graft.statements import without_docstring
-from graft.syntax import check_syntax
+from graft.syntax import parsed
 
 # What leaves the body to upstream.
 OPENING = ("extends", "redeclares")
@@ -85,13 +85,13 @@ def merge(upstream, graft, file):
         A `Merged`.
 
     Raises:
-        GraftError: The graft cannot be parsed, or does not fit.
+        GraftError: One of them cannot be parsed, or the graft does not fit.
     """
-    check_syntax(graft, file)
+    parsed(graft, file)
     wrapper = MetadataWrapper(cst.parse_module(graft), unsafe_skip_copy=True)
     merger = _Merger(file, wrapper.resolve(PositionProvider))
     ours = _opened(wrapper.module)
-    thinned, cut = thin.cut(upstream, ours)
+    thinned, cut = thin.cut(upstream, ours, file)
     module = cst.parse_module(thinned)
     merged = merger.merge_block(module.body, ours, "", 0)
     if not module.body and merged:
@@ -190,18 +190,16 @@ class _Merger:
         old = merged[index]
         qualified = merged.qualify(name, role(new, name))
         with self.at(new, qualified):
-            if isinstance(old, cst.ClassDef) and isinstance(new, cst.ClassDef):
+            if definitions.is_class_pair(old, new):
                 self.hook(merged, "extends", qualified, old)
                 inner = without_docstring(block(new).body)
                 body = self.merge_block(
                     block(old).body, inner, f"{qualified}.", merged.depth + 1
                 )
                 merged.replace(index, definitions.merged_class(old, new, body))
-            elif isinstance(old, cst.FunctionDef) and isinstance(
-                new, cst.FunctionDef
-            ):
-                keeps_body = not without_docstring(block(new).body)
-                how = "redeclares" if keeps_body else "replaces"
+            elif definitions.is_function_pair(old, new):
+                has_body = definitions.has_body(new)
+                how = "replaces" if has_body else "redeclares"
                 self.hook(merged, how, qualified, old)
                 merged.replace(index, definitions.merged_function(old, new))
             else:
@@ -328,7 +326,11 @@ class _Merger:
 
     def hook(self, merged, how, qualified, old, branch=None):
         """Records that a graft depends on a statement, if it is upstream's."""
-        if merged.is_upstream(old) and qualified not in self.hooks:
+        if not merged.is_upstream(old):
+            return
+        before, _ = self.hooks.get(qualified, (None, None))
+        # What comes later may depend on the body too.
+        if before is None or (before in OPENING and how not in OPENING):
             taken = header_fingerprint if how in OPENING else fingerprint
             origin = branch or merged.origin.get(old, old)
             self.hooks[qualified] = (how, taken(origin))

@@ -168,7 +168,7 @@ def test_class_with_own_docstring_decorators_and_comments():
         '\n\n\n# Ours.\n@final\nclass Circle(Shape):\n    """A ring."""\n\n'
         '    unit = "m"\n'
     ) in text
-    assert "Circle." not in text.replace("A circle.", "")
+    assert "A circle." not in text
 
 
 def test_class_keeps_its_bases():
@@ -177,6 +177,11 @@ def test_class_keeps_its_bases():
         "`Circle`: the bases of a class stay upstream's, (Shape). "
         "Received: (Shape, Round)",
     )
+    refused(
+        "class Circle(metaclass=abc.ABCMeta):\n    pass\n",
+        "stay upstream's, (Shape). Received: (metaclass=abc.ABCMeta)",
+    )
+    check("class Circle(Shape):\n    pass\n")
 
 
 def test_class_with_nothing_but_pass():
@@ -305,6 +310,24 @@ def test_fingerprints_are_of_the_code():
     )
     assert print_of("width * height\n", "height * width\n") != same
     assert print_of('("area")', '("size")') != same
+
+
+def test_a_wrap_depends_on_the_body_whatever_came_before():
+    def print_of(graft, name, upstream=UPSTREAM):
+        return merged(graft, upstream).hooks[name]
+
+    changed = UPSTREAM.replace("width * height", "height * width")
+    changed = changed.replace("self.radius**2", "self.radius * 2")
+    for graft, name in (
+        ('def area(width, height=1.0):\n    "Ours."\n', "area"),
+        ("class Circle:\n    x = 1\n", "Circle"),
+    ):
+        opening = print_of(graft, name)
+        assert opening[0] in ("extends", "redeclares")
+        assert print_of(graft, name, changed) == opening
+        wrapped = f"{graft}{name} = watched({name})\n"
+        assert print_of(wrapped, name)[0] == "wraps"
+        assert print_of(wrapped, name, changed) != print_of(wrapped, name)
 
 
 def test_upstream_text_that_is_not_mentioned_stays():

@@ -213,14 +213,13 @@ class _Selection:
         return bool(list(_walk([statement], prefix, self.is_graft)))
 
     def branches(self, statement, prefix, depth):
-        kept = []
+        kept, end = [], 0
         for inner, branch in _branches(statement, prefix):
             body = block(branch).body
             if self.has_wanted(body, inner):
-                kept.append(
-                    with_statements(branch, self.body(body, inner, depth + 1))
-                )
-            elif not kept:  # What follows depends on its condition.
-                nothing = [cst.SimpleStatementLine([cst.Pass()])]
-                kept.append(with_statements(branch, nothing))
-        return chain(kept)
+                left = self.body(body, inner, depth + 1)
+                end = len(kept) + 1
+            else:  # What follows depends on its condition.
+                left = [cst.SimpleStatementLine([cst.Pass()])]
+            kept.append(with_statements(branch, left))
+        return chain(kept[:end])

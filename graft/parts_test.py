@@ -142,6 +142,26 @@ def test_one_branch():
     assert "draw(shape)" in text and "else:" not in text
 
 
+def test_a_branch_below_others():
+    text = dedent("""
+        if a():
+            X = 1
+        elif b():
+            X = 2
+        else:
+            X = 3
+    """)
+    last = "else of if a()"
+    assert chosen(last, text=text, is_graft=False) == dedent("""
+        if a():
+            pass
+        elif b():
+            pass
+        else:
+            X = 3
+    """)
+
+
 def test_removal():
     assert chosen("del last").endswith('elsewhere."""\n\ndel last\n')
 

@@ -17,6 +17,7 @@ from graft import thin
 from graft.errors import GraftError
 from graft.fingerprints import find_fingerprints
 from graft.parts import line_of
+from graft.syntax import decoded
 
 
 class Places:
@@ -55,7 +56,8 @@ class Places:
             try:
                 places[part] = self.place(path, text, hooked)
             except GraftError as error:
-                conflicts[part] = _told(error.message, path, text, part)
+                message = str(error) if error.file else error.message
+                conflicts[part] = _told(message, path, text, part)
         public = path.replace("keras/", "keras/api/", 1)
         here = [each for each in (path, public) if each in self.tree]
         homes = set(here[:1] or places.values())
@@ -100,7 +102,8 @@ class Places:
         found = {}
         for path in paths:
             if path in self.tree:
-                short = _mentioned(self.tree[path].decode(), text)
+                upstream = decoded(self.tree[path], f"upstream's {path}")
+                short = _mentioned(upstream, text, path)
                 prints = {n: find_fingerprints(short, n) for n in names}
                 if all(prints.values()):
                     found[path] = prints
@@ -120,9 +123,9 @@ class Places:
 
 
 @functools.lru_cache(maxsize=64)
-def _mentioned(upstream, graft):
+def _mentioned(upstream, graft, path):
     """An upstream module without what a graft does not mention."""
-    return thin.cut(upstream, cst.parse_module(graft).body)[0]
+    return thin.cut(upstream, cst.parse_module(graft).body, path)[0]
 
 
 def _changed(reviewed, prints):

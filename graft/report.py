@@ -7,17 +7,10 @@ def diff(composition, stat):
     """The lines of the unified diff from upstream to a composition."""
     counts = []
     for path, content in sorted(composition.files.items()):
-        before = composition.upstream.get(path, b"")
+        before = composition.upstream.get(path)
         if content == before:
             continue
-        lines = list(
-            difflib.unified_diff(
-                before.decode().splitlines(keepends=True),
-                content.decode().splitlines(keepends=True),
-                f"a/{path}" if path in composition.upstream else "/dev/null",
-                f"b/{path}",
-            )
-        )
+        lines = _file_diff(path, before, content)
         if not stat:
             yield from lines
             continue
@@ -25,6 +18,26 @@ def diff(composition, stat):
         counts.append((path, added, sum(line[0] == "-" for line in lines[2:])))
     if counts:
         yield from _stat(counts)
+
+
+def _file_diff(path, before, after):
+    old, new = "/dev/null" if before is None else f"a/{path}", f"b/{path}"
+    try:
+        sides = [_lines(before or b""), _lines(after)]
+    except UnicodeDecodeError:
+        return [f"Binary files {old} and {new} differ\n"]
+    # An empty file has no lines that differ, and is there all the same.
+    return list(difflib.unified_diff(*sides, old, new)) or [
+        f"--- {old}\n",
+        f"+++ {new}\n",
+    ]
+
+
+def _lines(content):
+    lines = content.decode().splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n\\ No newline at end of file\n"
+    return lines
 
 
 def _stat(counts):
@@ -66,13 +79,14 @@ def status(composition, review):
         table.add_row(path, "new" if path in composition.new else "graft")
         for name, (how, _) in composition.hooks.get(path, {}).items():
             table.add_row(f"  {name}", how)
-    console = Console()
+    # Names of definitions have brackets, which are no markup.
+    console = Console(markup=False, highlight=False)
     console.print(table)
     lines = [f"conflict: {error}" for error in composition.errors]
     for line in lock_changes(review, composition.version):
         lines.append(f"graft.lock: {line}")
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def conflicts(found):

@@ -9,8 +9,8 @@ ROOT = "keras.src"
 def unresolved(text, tree):
     """The imports of a module that lead nowhere.
 
-    Only those from `keras.src` count. A module with an `import *` is trusted to
-    have what is imported from it.
+    Only those from `keras.src` count. A module with an `import *`, or one that
+    this Python cannot parse, is trusted to have what is imported from it.
 
     Args:
         text: The source of the module.
@@ -47,7 +47,10 @@ def _has(content, name):
 @functools.lru_cache(maxsize=512)
 def _bound(content):
     """The names that a module binds, wherever but in its definitions."""
-    found, pending = set(), [ast.parse(content)]
+    try:
+        found, pending = set(), [ast.parse(content)]
+    except SyntaxError:  # Upstream's, for a newer Python.
+        return {"*"}
     while pending:
         node = pending.pop()
         if isinstance(

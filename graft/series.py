@@ -4,7 +4,6 @@ Here all is text: what each file is after each step. `graft.checkout` makes
 commits of it.
 """
 
-import ast
 import dataclasses
 import functools
 
@@ -18,6 +17,8 @@ from graft.parts import parts
 from graft.parts import subset
 from graft.places import Places
 from graft.resolve import unresolved
+from graft.syntax import decoded
+from graft.syntax import parsed
 
 REQUIREMENTS = "requirements-common.txt"
 
@@ -99,7 +100,7 @@ class Series:
                 lock.NAME,
             )
         sources = {
-            path: (repository / path).read_text()
+            path: decoded((repository / path).read_bytes(), path)
             for path in sorted([*composition.new, *composition.hooks])
         }
         theirs = composition.upstream
@@ -208,10 +209,11 @@ class Series:
 
     def _merged(self, path, here, upstream, polish):
         graft = subset(self.sources[path], True, here)
-        text = _merge(upstream.decode(), graft, path).text
+        theirs = decoded(upstream, f"upstream's {path}")
+        text = _merge(theirs, graft, path).text
         wrapped = [part.target for part in here if part.how == "wraps "]
         text = polish(text, wrapped)
-        ast.parse(text)
+        parsed(text, path)
         return text.encode()
 
     def _unresolved(self, changed, done, state):

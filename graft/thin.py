@@ -15,6 +15,7 @@ from graft.statements import block
 from graft.statements import names
 from graft.statements import nested_statements
 from graft.statements import removed_names
+from graft.syntax import parsed
 
 STAND_IN = re.compile(
     r"^ *def _untouched_(\d+)_\(\):\n +pass$",
@@ -23,19 +24,23 @@ STAND_IN = re.compile(
 DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def cut(text, graft):
+def cut(text, graft, file):
     """Replaces the definitions that are not mentioned by stand-ins.
 
     Args:
-        text: The source of a module.
+        text: The source of an upstream module.
         graft: The statements that may mention them.
+        file: The path of the module.
 
     Returns:
         The short source, and the list of what was cut out.
+
+    Raises:
+        GraftError: This Python cannot parse the module.
     """
     lines = text.split("\n")
     short, removed, copied = [], [], 0
-    for node in _untouched(ast.parse(text).body, graft):
+    for node in _untouched(parsed(text, f"upstream's {file}").body, graft):
         first = min(each.lineno for each in (node, *node.decorator_list))
         indent = " " * node.col_offset
         short += lines[copied : first - 1]
