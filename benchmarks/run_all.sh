@@ -13,14 +13,10 @@ names=("${@:2}")
 if ((${#names[@]} == 0)); then names=(curves draws build variables load); fi
 
 pin=$(sed -n 's/.*"\(keras==[^"]*\)".*/\1/p' pyproject.toml)
-unmodified=$PWD/build/unmodified
-if [[ ! -e $unmodified/stamp ]]; then
-  rm -rf "$unmodified"
-  "$PYTHON" -m venv "$unmodified"
-  "$unmodified/bin/python" -m pip install --disable-pip-version-check \
-    "$pin" -r requirements-jax.txt
-  touch "$unmodified/stamp"
-fi
+base=$PYTHON
+packages unmodified "$pin" -r requirements-jax.txt
+unmodified=$PYTHON
+PYTHON=$base
 environment benchmarks -r requirements-jax-nnx.txt -r requirements-torch.txt \
   libcst matplotlib -e .
 
@@ -35,7 +31,7 @@ for name in "${names[@]}"; do
   {
     echo "$(date -u +%F), runs of each: $repeats"
     "$PYTHON" "benchmarks/$name.py" --repeats "$repeats" \
-      --upstream "$unmodified/bin/python" "${more[@]}"
+      --upstream "$unmodified" "${more[@]}"
   } | sed 's/ *$//' | tee "$folder/$name.txt.part"
   mv "$folder/$name.txt.part" "$folder/$name.txt"
 done

@@ -1,5 +1,5 @@
 # Sourced by the scripts beside it, which may be called from any folder: goes to
-# the repository and offers `environment`.
+# the repository and offers `packages` and `environment`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,10 +12,10 @@ if ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
   exit 1
 fi
 
-# environment NAME ARGUMENT...: has a virtual environment in build/NAME, made
-# with `pip install ARGUMENT...` unless it is there from the same requirements,
-# lets PYTHON be its Python, and composes the tree that its `keras` comes from.
-environment() {
+# packages NAME ARGUMENT...: has a virtual environment in build/NAME, made with
+# `pip install ARGUMENT...` unless it is there from the same requirements, and
+# lets PYTHON be its Python.
+packages() {
   local folder="$PWD/build/$1" stamp
   shift
   stamp=$(echo "$found $PWD $*" && cat pyproject.toml requirements*)
@@ -27,5 +27,11 @@ environment() {
     echo "$stamp" >"$folder/stamp"
   fi
   PYTHON=$folder/bin/python
+}
+
+# environment NAME ARGUMENT...: as `packages`, and composes the tree that its
+# `keras` comes from.
+environment() {
+  packages "$@"
   "$PYTHON" -m graft tree
 }
