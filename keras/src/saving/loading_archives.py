@@ -38,12 +38,18 @@ class _Member(io.RawIOBase):
     def readinto(self, buffer):
         view = memoryview(buffer).cast("B")
         view = view[: max(0, self._size - self._position)]
-        # The archive moves the position of the file for its own purposes.
-        count = os.preadv(
-            self._file.fileno(), [view], self._start + self._position
-        )
-        self._position += count
-        return count
+        left = view
+        # One call reads no more than 2 GB, and h5py does not ask how much.
+        while left:
+            # The archive moves the position of the file for its own purposes.
+            count = os.preadv(
+                self._file.fileno(), [left], self._start + self._position
+            )
+            if count == 0:
+                raise OSError("The file ends too early.")
+            self._position += count
+            left = left[count:]
+        return len(view)
 
 
 def stored_member(archive, name):

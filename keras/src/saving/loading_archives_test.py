@@ -1,5 +1,6 @@
 import os
 import zipfile
+from unittest import mock
 
 import numpy as np
 
@@ -24,6 +25,28 @@ class LoadingArchivesTest(testing.TestCase):
             member.seek(10)
             self.assertEqual(member.read(5), data[10:15])
             self.assertIsNone(loading_archives.stored_member(archive, "third"))
+
+    def test_reads_all_although_the_system_reads_less_at_a_time(self):
+        path = os.path.join(self.get_temp_dir(), "a.zip")
+        data = np.random.default_rng(0).bytes(5000)
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("stored", data)
+        real = os.preadv
+
+        def at_most_700(descriptor, buffers, offset):
+            return real(descriptor, [buffers[0][:700]], offset)
+
+        with zipfile.ZipFile(path) as archive:
+            member = loading_archives.stored_member(archive, "stored")
+            with mock.patch.object(os, "preadv", at_most_700):
+                out = bytearray(4321)
+                self.assertEqual(member.readinto(out), 4321)
+                self.assertEqual(bytes(out), data[:4321])
+                self.assertEqual(member.read(), data[4321:])
+            member.seek(0)
+            os.truncate(path, 3000)
+            with self.assertRaisesRegex(OSError, "ends too early"):
+                member.readinto(out)
 
     def test_checksum(self):
         path = os.path.join(self.get_temp_dir(), "a.zip")
