@@ -59,6 +59,29 @@ except (OSError, RuntimeError) as error:
 print("end")
 """
 
+FAIL = """
+import tempfile
+
+if task["process"] == 1:
+    tempfile.tempdir = os.path.join(folder, "missing")
+try:
+    model.save_weights(os.path.join(folder, "a.weights.h5"))
+except (OSError, RuntimeError) as error:
+    print(type(error).__name__)
+if task["process"] == 1:
+    # As at an interrupt in the middle.
+    first = model.layers[0]
+    tempfile.tempdir = None
+    def interrupt(store):
+        raise SystemExit
+    first.save_own_variables = interrupt
+try:
+    model.save_weights(os.path.join(folder, "a.weights.h5"))
+except (SystemExit, RuntimeError) as error:
+    print(type(error).__name__)
+print("end")
+"""
+
 SAVE_NPZ = """
 path = os.path.join(folder, "npz.keras")
 saving_lib.save_model(model, path, weights_format="npz")
@@ -82,6 +105,18 @@ class GatheringTest(testing.TestCase):
             model.set_weights([np.zeros(v.shape) for v in model.weights])
             model.load_weights(os.path.join(folder, name))
             self.check(model.weights)
+
+    def test_one_that_fails_keeps_nobody_waiting(self):
+        folder = self.get_temp_dir()
+        outputs = processes.run(SET_UP + FAIL, 4, devices=2, folder=folder)
+        for i, output in enumerate(outputs):
+            failures = ["RuntimeError", "RuntimeError"]
+            if i == 1:
+                failures = ["FileNotFoundError", "SystemExit"]
+            # Gloo says something in between.
+            words = {*failures, "end"}
+            words = [word for word in output.split() if word in words]
+            self.assertEqual(words, [*failures, "end"])
 
     def test_npz(self):
         folder = self.get_temp_dir()

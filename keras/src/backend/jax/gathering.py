@@ -59,34 +59,35 @@ def is_gathering():
 def gathering():
     """A scope in which all processes gather the same arrays in one order.
 
-    They leave it together. If the process that gets the values fails, the
-    others do so too, instead of waiting for it.
+    They leave it together. If one of them fails, the others do so too, instead
+    of waiting for it.
 
     Raises:
-        RuntimeError: In the other processes, if that one failed.
+        RuntimeError: In the other processes, if one failed.
     """
     global_state.set_global_attribute(_SCOPE, True)
-    goes_well = True
     try:
         yield
-    except Exception:
-        goes_well = False
+        _agree()
+    except BaseException:
+        if is_gathering():  # The others do not know yet.
+            _agree(goes_well=False)
         raise
     finally:
         global_state.set_global_attribute(_SCOPE, False)
-        if is_writer() or goes_well:
-            _agree(goes_well)
 
 
 def _agree(goes_well=True):
-    """Tells the other processes whether the one that writes goes on."""
-    flag = multihost_utils.broadcast_one_to_all(
-        np.int32(goes_well), is_source=is_writer()
-    )
-    if not flag and not is_writer():
+    """Waits for all processes; if one failed, the scope is over for all."""
+    flags = multihost_utils.process_allgather(np.int32(goes_well))
+    failed = np.flatnonzero(flags == 0).tolist()
+    if not failed:
+        return
+    global_state.set_global_attribute(_SCOPE, False)
+    if goes_well:
         raise RuntimeError(
-            f"Process {_WRITER}, which saves for all processes, failed. Its "
-            "error tells why."
+            f"Process {failed[0]} failed, so that nothing is saved. Its error "
+            "tells why."
         )
 
 
