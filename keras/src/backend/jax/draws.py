@@ -103,7 +103,7 @@ def draw(sampler, shape, dtype, seed, params, layout=None):
 
     Args:
         sampler: One of the functions above.
-        shape: The shape of the result, a tuple of integers.
+        shape: The shape of the result, a tuple of integers or one integer.
         dtype: Its dtype, a string. `None` stands for `keras.config.floatx()`.
         seed: An integer, a `SeedGenerator`, `None` for the global one, or a
             JAX key.
@@ -118,6 +118,8 @@ def draw(sampler, shape, dtype, seed, params, layout=None):
         ValueError: If the layout does not fit the shape.
     """
     dtype = dtype or floatx()
+    if isinstance(shape, (int, np.integer)):
+        shape = (shape,)
     sharding = layouts.to_sharding(layout, shape)
     key = draw_key(seed)
     birth = variable_being_born()

@@ -348,6 +348,14 @@ class DrawWithoutLayoutTest(testing.TestCase):
                 after = programs._program.cache_info().misses
                 self.assertEqual(after, before + 1, f"{op} took no windows")
 
+    def test_an_integer_as_shape(self):
+        key = jnp.array([7, 0], jnp.uint32)
+        for size in (5, np.int64(draws.LARGE)):
+            assert_same_bits(
+                keras.random.uniform(size, seed=7),
+                _uniform(key, (int(size),), "float32", 0, 1),
+            )
+
     def test_traced_draws_are_left_to_the_partitioner(self):
         shape = (draws.LARGE, 2)
         before = programs._program.cache_info().misses

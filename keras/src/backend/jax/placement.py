@@ -83,18 +83,21 @@ def distribute(tensor, layout):
     """Lays out a tensor, wherever it is now.
 
     Args:
-        tensor: Host data or a JAX array, which may be traced. `None`, the
+        tensor: Host data or a JAX array, which may be traced, or a dict, list
+            or tuple of arrays, which are all laid out alike. `None`, the
             value of NNX variables that have none yet, is returned as it is.
         layout: Anything that `layouts.to_sharding` accepts.
 
     Returns:
-        A `jax.Array`.
+        A `jax.Array`, or a structure of them.
 
     Raises:
         ValueError: If the layout does not fit the shape.
     """
     if tensor is None or _is_laid_out(tensor, layout):
         return tensor
+    if _is_structure(tensor):
+        return tree.map_structure(lambda x: distribute(x, layout), tensor)
     host_data = as_host_data(tensor)
     tensor = jnp.asarray(tensor) if host_data is None else host_data
     sharding = layouts.to_sharding(layout, tensor.shape)
@@ -112,6 +115,19 @@ def _is_laid_out(tensor, layout):
     if getattr(layout, "device_mesh", None) is not None:
         layout = layout.backend_layout
     return tensor.sharding == layout
+
+
+def _is_structure(value):
+    """Whether these are several arrays, such as the outputs of a layer.
+
+    Nested lists of numbers are one.
+    """
+    if isinstance(value, dict):
+        return True
+    return isinstance(value, (list, tuple)) and any(
+        isinstance(x, jax.Array) or getattr(x, "shape", ())
+        for x in tree.flatten(value)
+    )
 
 
 def as_host_data(value, dtype=None):

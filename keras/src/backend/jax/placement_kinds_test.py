@@ -112,6 +112,8 @@ class KindsTest(testing.TestCase):
         given_value = KINDS[kind](values(shape, stored))
         array = np.asarray(given_value)
         if way is distributed:
+            # Which lays out several arrays, each by itself.
+            assume(kind != "tuple of rows")
             dtype = array.dtype
         elif way is set_in_layer:
             # Which takes a list of arrays.

@@ -125,6 +125,13 @@ class PlacementTest(testing.TestCase):
                 variable.assign(value)
         self.assertAllClose(variable.value, [1, 1])
 
+    def test_text_for_a_new_variable(self):
+        layout = NamedSharding(make_mesh(), PartitionSpec("rows"))
+        with self.assertRaisesRegex(ValueError, "dtype=float32.*string to fl"):
+            backend.Variable(
+                np.array(["a", "b"]), dtype="float32", layout=layout
+            )
+
     def test_layout_of_the_distribution(self):
         devices = distribution_lib.DeviceMesh((2, 4), ["batch", "model"])
         layout_map = distribution_lib.LayoutMap(devices)
@@ -196,6 +203,25 @@ class DistributeTest(testing.TestCase):
                     np.testing.assert_array_equal(np.asarray(result), array)
         result = distribution_lib.distribute_tensor(array, column_major)
         self.assertEqual(result.format.layout.major_to_minor, (1, 0))
+
+    def test_structures(self):
+        layout = NamedSharding(make_mesh(), PartitionSpec("rows"))
+        a, b = values((4, 8), "float32"), values((2,), "int32")
+        structure = {"a": a, "rest": [jnp.asarray(b), None, (a, jnp.ones(2))]}
+        for lay_out in (
+            lambda x: distribution_lib.distribute_tensor(x, layout),
+            jax.jit(lambda x: distribution_lib.distribute_tensor(x, layout)),
+        ):
+            result = lay_out(structure)
+            self.assertEqual(
+                jax.tree.structure(result), jax.tree.structure(structure)
+            )
+            leaves = jax.tree.leaves(structure)
+            for x, y in zip(jax.tree.leaves(result), leaves):
+                self.assertTrue(x.sharding.is_equivalent_to(layout, x.ndim))
+                np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+        numbers = distribution_lib.distribute_tensor([[1, 2], [3, 4]], layout)
+        np.testing.assert_array_equal(np.asarray(numbers), [[1, 2], [3, 4]])
 
     def test_already_laid_out(self):
         layout = NamedSharding(make_mesh(), PartitionSpec("rows"))
