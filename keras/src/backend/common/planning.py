@@ -5,11 +5,15 @@ model that was built only to be looked at takes its memory all the same.
 """
 
 import functools
+import threading
 
 from keras.src.backend import config
 from keras.src.backend.common import global_state
 
 _UNINITIALIZED = "uninitialized_variables"
+
+# Values are drawn in the order of the variables, whoever reads one first.
+_LOCK = threading.RLock()
 
 
 def in_current_distribution(register):
@@ -40,6 +44,26 @@ def in_current_distribution(register):
     return register_uninitialized_variable
 
 
+def noting_variables_of_others(enter):
+    """Decorates `__enter__` of `StatelessScope`.
+
+    Args:
+        enter: The method.
+
+    Returns:
+        A method of the same arguments. The scope knows how many variables
+        without a value there are that were not made in it.
+    """
+
+    @functools.wraps(enter)
+    def __enter__(self):
+        others = global_state.get_global_attribute(_UNINITIALIZED, [])
+        self._variables_of_others = len(others)
+        return enter(self)
+
+    return __enter__
+
+
 def leaving_variables_without_values(leave):
     """Decorates `__exit__` of `StatelessScope`.
 
@@ -62,8 +86,9 @@ def leaving_variables_without_values(leave):
             and not config.is_nnx_enabled()
         ):
             variables = global_state.get_global_attribute(_UNINITIALIZED, [])
-            global_state.set_global_attribute(_UNINITIALIZED, [])
-            _initialize_when_read(variables)
+            made_here = slice(self._variables_of_others, None)
+            _initialize_when_read(variables[made_here])
+            del variables[made_here]
 
     return __exit__
 
@@ -82,21 +107,24 @@ def _first_value(variable, initializer, waiting, shape, dtype=None):
     from keras.src.backend.common.stateless_scope import in_stateless_scope
     from keras.src.backend.jax import programs
 
-    if in_stateless_scope() or programs.is_tracing():
+    if in_stateless_scope():
         return initializer(shape, dtype=dtype)
-    while variable._value is None:
-        # It waits no more, for an initializer may read other variables.
-        one, its_initializer = waiting.pop(0)
-        if one._value is None:
-            _initialize(one, its_initializer, waiting)
+    with _LOCK, programs.eagerly():
+        while variable._value is None:
+            # It waits no more, for an initializer may read other variables.
+            one, its_initializer = variable, initializer
+            if waiting:
+                one, its_initializer = waiting.pop(0)
+            if one._value is None:
+                _initialize(one, its_initializer, waiting)
     return variable._value
 
 
 def _initialize(variable, initializer, waiting):
-    to_be_read, variable._initializer = variable._initializer, initializer
     try:
-        variable._deferred_initialize()
-    except Exception:
-        variable._initializer = to_be_read
+        # Other threads that read it meanwhile still find what waits for this.
+        variable._initialize_with_initializer(initializer)
+    except BaseException:
         waiting.insert(0, (variable, initializer))
         raise
+    variable._initializer = None

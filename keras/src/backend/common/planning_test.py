@@ -1,3 +1,4 @@
+import concurrent.futures
 import gc
 import weakref
 
@@ -15,6 +16,18 @@ from keras.src.backend import config
 from keras.src.distribution import distribution_lib
 from keras.src.saving.loading_testing import Files
 from keras.src.saving.loading_testing import make_distribution
+
+
+class Own(layers.Dense):
+    """A user's layer, whose values are assigned at once."""
+
+    def load_own_variables(self, store):
+        self.kernel.assign(np.asarray(store["0"]))
+        self.bias.assign(np.asarray(store["1"]))
+
+
+# As a user's class has it.
+Own.load_own_variables.__module__ = "users"
 
 pytestmark = [
     pytest.mark.multi_device,
@@ -137,6 +150,59 @@ class PlanningTest(Files):
             self.assert_same(values(planned), values(model))
             self.assertEqual(planned.predict_on_batch(X).shape, (8, 16))
 
+    def test_the_distribution_is_that_of_the_first_value(self):
+        model = make_model()
+        file = self.saved(model, "a.weights.h5")
+        for get_values in (
+            lambda planned: planned.load_weights(file),
+            lambda planned: planned.set_weights(model.get_weights()),
+            lambda planned: planned.set_weights(
+                [variable.value for variable in model.weights]
+            ),
+            lambda planned: planned.get_weights(),
+        ):
+            with without_values():
+                planned = make_model()
+            distribution = make_distribution(4)
+            with distribution.scope():
+                get_values(planned)
+            self.assert_laid_out(planned, distribution)
+
+    def test_gets_values_while_traced(self):
+        import jax
+
+        for transform in (
+            jax.jit,
+            lambda fn: lambda x: jax.vmap(fn)(x[None]),
+            lambda fn: jax.grad(lambda x: fn(x).sum()),
+            lambda fn: lambda x: jax.eval_shape(fn, x),
+        ):
+            planned, distribution = self.planned()
+            transform(lambda x: planned(x[None]))(X[0])
+            self.assert_laid_out(planned, distribution)
+            self.assert_same(values(planned), values(make_model()))
+
+    def test_gets_values_in_several_threads(self):
+        planned, _ = self.planned()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            read = pool.map(lambda v: v.value, planned.weights[::-1])
+            read = [np.asarray(value) for value in read]
+        self.assert_same(read[::-1], values(make_model()))
+
+    def test_only_variables_of_the_scope_wait(self):
+        def draw(shape, dtype=None):
+            return random.normal(shape, dtype=dtype, seed=1)
+
+        with make_distribution(4).scope(), backend.StatelessScope():
+            first = layers.Dense(2048)
+            first.build((None, 8))
+            # So large that its initializer is traced, in a scope of its own.
+            second = layers.Dense(1024, use_bias=False, kernel_initializer=draw)
+            second.build((None, 2048))
+        for variable in first.weights + second.weights:
+            self.assertIsNone(variable._initializer)
+            self.assertIsNotNone(variable._value)
+
     def test_never_starts_again(self):
         planned, _ = self.planned()
         planned.set_weights([np.full(w.shape, 0.5) for w in planned.weights])
@@ -155,6 +221,28 @@ class PlanningTest(Files):
         with self.assertRaises(ValueError):
             planned.load_weights(file)
         self.assert_same(values(planned), values(make_model()))
+        self.assert_laid_out(planned, distribution)
+
+    def test_a_file_that_does_not_fit_takes_back_what_was_assigned(self):
+        def make(units):
+            return models.Sequential(
+                [layers.Input((8,)), Own(32), layers.Dense(units)]
+            )
+
+        other = make(15)
+        other.set_weights([np.full(w.shape, 0.5) for w in other.weights])
+        file = self.saved(other, "a.weights.h5")
+        distribution = make_distribution(4)
+        distribution_lib.set_distribution(distribution)
+        with without_values():
+            planned = make(16)
+        with self.assertRaises(ValueError):
+            planned.load_weights(file)
+        self.assert_without_values(planned)
+        # The last first, for which all before it get their values.
+        self.assert_same([planned.weights[-1].value], [np.zeros(16)])
+        self.assert_same([planned.weights[1].value], [np.zeros(32)])
+        self.assertGreater(float(np.std(planned.weights[0].value)), 0.1)
         self.assert_laid_out(planned, distribution)
 
     def test_a_layout_that_does_not_fit(self):

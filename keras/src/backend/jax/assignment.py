@@ -31,6 +31,9 @@ def straight_from_host(convert):
 
     @functools.wraps(convert)
     def _convert_to_tensor(self, value, dtype=None):
+        if self._initializer is not None and not in_stateless_scope():
+            # It never had a value. What layout it has is decided now.
+            self._initialize_layout()
         if isinstance(value, jax.Array) or not _is_to_be_placed(self, value):
             return convert(self, value, dtype)
         host_data = placement.as_host_data(value, dtype)
@@ -102,11 +105,12 @@ def _is_deferred(variable, value):
 def _check_dtype(variable, value):
     is_number = jax.dtypes.issubdtype(value.dtype, np.number)
     if not is_number and value.dtype != bool:
-        raise _cast_error(variable, value, TypeError("It is no number."))
+        error = TypeError("It is no number.")
+        raise _cast_error(variable, value, variable._dtype, error)
 
 
 def _check(variable, stored):
-    with _naming(variable, stored):
+    with _naming(variable, stored, variable._dtype):
         placement.check(stored, _sharding(variable, stored))
 
 
@@ -124,7 +128,7 @@ def _is_to_be_placed(variable, value):
 
 
 def _place(variable, value, dtype):
-    with _naming(variable, value):
+    with _naming(variable, value, dtype):
         return placement.place(value, _sharding(variable, value), dtype)
 
 
@@ -133,19 +137,19 @@ def _sharding(variable, value):
 
 
 @contextlib.contextmanager
-def _naming(variable, value):
+def _naming(variable, value, dtype):
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise _cast_error(variable, value, error) from error
+        raise _cast_error(variable, value, dtype, error) from error
     except OSError as error:
         message = f"{error} It was to be loaded to: path='{variable.path}'."
         raise OSError(message) from error
 
 
-def _cast_error(variable, value, error):
+def _cast_error(variable, value, dtype, error):
     return type(error)(
         "A variable can only be assigned what its dtype can be cast from. "
-        f"Received: path='{variable.path}', dtype={variable._dtype}, "
+        f"Received: path='{variable.path}', dtype={dtype}, "
         f"value of shape={tuple(value.shape)}, dtype={value.dtype}. {error}"
     )

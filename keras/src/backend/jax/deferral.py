@@ -6,10 +6,8 @@ overwrite. If something is wrong with the file, every variable still has the
 value that it had before.
 """
 
-import contextlib
 import functools
 
-import jax
 import jax.numpy as jnp
 
 from keras.src.backend import config
@@ -80,8 +78,10 @@ class Loading:
             before = vars(variable).get("_value")
         else:  # NNX keeps it elsewhere.
             before = getattr(variable, "_value", None)
-        if before is not None:
-            self._replaced.setdefault(id(variable), (variable, before))
+        start = variable._initializer  # Of one that never had a value.
+        if before is not None or start is not None:
+            kept = variable, before, start
+            self._replaced.setdefault(id(variable), kept)
 
     def settle(self):
         """Makes the values that are still deferred.
@@ -95,7 +95,7 @@ class Loading:
             if _is_deferred(variable) and self._checks[key] is not None:
                 self._checks[key]()
         self._checks.clear()
-        changed = [variable for variable, _ in self._replaced.values()]
+        changed = [variable for variable, _, _ in self._replaced.values()]
         self._replaced.clear()
         # From here on, old values are not kept.
         global_state.set_global_attribute(_SCOPE, None)
@@ -119,8 +119,8 @@ class Loading:
                 _restore_class(variable)
         self._deferred.clear()
         self._checks.clear()
-        for variable, before in self._replaced.values():
-            variable._value = before
+        for variable, before, start in self._replaced.values():
+            variable._value, variable._initializer = before, start
         self._replaced.clear()
 
 
@@ -217,10 +217,7 @@ def _overwrite(variable, value):
 def _settle(variable):
     assign = variable._assign_deferred
     _restore_class(variable)
-    scope = contextlib.nullcontext()
-    if programs.is_tracing():
-        scope = jax.ensure_compile_time_eval()
-    with scope:
+    with programs.eagerly():
         assign()
 
 

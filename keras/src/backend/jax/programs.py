@@ -63,6 +63,11 @@ def is_tracing(*arrays):
     return False
 
 
+def eagerly():
+    """Returns a context manager in which JAX does not trace, if it did."""
+    return jax.core.eval_context()
+
+
 def no_mesh():
     """Returns a context manager in which there is no mesh in context.
 
