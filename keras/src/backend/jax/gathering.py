@@ -86,8 +86,8 @@ def _agree(goes_well=True):
     global_state.set_global_attribute(_SCOPE, False)
     if goes_well:
         raise RuntimeError(
-            f"Process {failed[0]} failed, so that nothing is saved. Its error "
-            "tells why."
+            f"Process {failed[0]} failed while all of them saved a model. Its "
+            "error tells why."
         )
 
 
