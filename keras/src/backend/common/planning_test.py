@@ -66,6 +66,15 @@ def values(model):
     return [np.asarray(variable.value) for variable in model.weights]
 
 
+def ways_to_set(model, file):
+    """Functions that give another model the values of this one."""
+    return (
+        lambda other: other.load_weights(file),
+        lambda other: other.set_weights(model.get_weights()),
+        lambda other: other.set_weights([v.value for v in model.weights]),
+    )
+
+
 class PlanningTest(Files):
     def planned(self, columns=4):
         """A model without values, and the distribution that it is for."""
@@ -137,13 +146,7 @@ class PlanningTest(Files):
         model = make_model()
         model.set_weights([np.full(w.shape, 0.5) for w in model.weights])
         file = self.saved(model, "a.weights.h5")
-        for get_values in (
-            lambda planned: planned.load_weights(file),
-            lambda planned: planned.set_weights(model.get_weights()),
-            lambda planned: planned.set_weights(
-                [variable.value for variable in model.weights]
-            ),
-        ):
+        for get_values in ways_to_set(model, file):
             planned, distribution = self.planned()
             get_values(planned)
             self.assert_laid_out(planned, distribution)
@@ -153,14 +156,7 @@ class PlanningTest(Files):
     def test_the_distribution_is_that_of_the_first_value(self):
         model = make_model()
         file = self.saved(model, "a.weights.h5")
-        for get_values in (
-            lambda planned: planned.load_weights(file),
-            lambda planned: planned.set_weights(model.get_weights()),
-            lambda planned: planned.set_weights(
-                [variable.value for variable in model.weights]
-            ),
-            lambda planned: planned.get_weights(),
-        ):
+        for get_values in (*ways_to_set(model, file), models.Model.get_weights):
             with without_values():
                 planned = make_model()
             distribution = make_distribution(4)
