@@ -11,7 +11,7 @@ import contextlib
 import numpy as np
 
 from keras.src import initializers
-from keras.src.backend.jax import initialization_test as cases
+from keras.src.backend.jax import initialization_testing as cases
 
 axes = (jax.sharding.AxisType.Auto,)
 layout = jax.sharding.NamedSharding(

@@ -103,8 +103,8 @@ def installed():
 def without_own_tests(files, tests):
     """Leaves out the fork's own test modules, which may change at any time.
 
-    They are in the tree, where tests that we add to upstream's modules import
-    from them, but they do not decide what a run is of.
+    No other module imports from them (what tests share is in `*_testing.py`),
+    so they do not decide what a run is of.
 
     Args:
         files: The content of each file of the composed tree, by path.

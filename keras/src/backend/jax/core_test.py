@@ -13,7 +13,7 @@ from keras.src import initializers
 from keras.src import testing
 from keras.src.backend.common import global_state
 from keras.src.backend.common.stateless_scope import StatelessScope
-from keras.src.backend.jax import initialization_test as cases
+from keras.src.backend.jax import initialization_testing as cases
 from keras.src.distribution import distribution_lib
 from keras.src.random import seed_generator
 from keras.src.random.seed_generator import GLOBAL_SEED_GENERATOR
