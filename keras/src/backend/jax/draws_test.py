@@ -237,9 +237,11 @@ class DrawAnywhereTest(testing.TestCase):
         self.assertEqual(result.devices(), {device})
 
     def test_empty_and_scalar_shapes(self):
-        for shape, spec in (((), ()), ((0, 8), ("model",)), ((8, 0), ())):
+        split = ("model", "batch")
+        for shape, spec in (((), ()), ((0, 8), split), ((8, 0), split)):
             layout = NamedSharding(mesh((2, 4)), PartitionSpec(*spec))
             result = normal(self.key, shape, layout=layout)
+            assert_laid_out(result, layout)
             assert_same_bits(result, self.expected(shape))
 
     def test_typed_keys_and_seed_generators(self):

@@ -230,7 +230,7 @@ class FillsTest(testing.TestCase):
             self.assert_same(ops.full((), 3, layout=whole), jnp.full((), 3.0))
             self.assert_same(ops.zeros(8, layout=whole), jnp.zeros(8))
             empty = ops.full((0, 8), 3, layout=halves)
-            self.assertEqual(empty.shape, (0, 8))
+            self.assert_same(empty, jnp.full((0, 8), 3.0))
             self.assert_laid_out(empty, halves)
             self.assertEqual(ops.eye(8, 0, layout=halves).shape, (8, 0))
             for stop in (0, -3):

@@ -164,7 +164,7 @@ def as_host_data(value, dtype=None):
         array = np.asarray(value, dtype)
     except (TypeError, ValueError, RuntimeError):
         return _from_dlpack(value)
-    return None if array.dtype == object else array
+    return None if array.dtype.kind in "OSU" else array
 
 
 def _from_dlpack(value):

@@ -123,6 +123,8 @@ class PlacementTest(testing.TestCase):
         for value in (np.array(["a", "b"]), np.array([{}, {}], object)):
             with self.assertRaisesRegex((TypeError, ValueError), "path='w'"):
                 variable.assign(value)
+        with self.assertRaisesRegex(ValueError, "could not convert string"):
+            variable.assign("a")
         self.assertAllClose(variable.value, [1, 1])
 
     def test_text_for_a_new_variable(self):

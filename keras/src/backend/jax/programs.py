@@ -44,12 +44,25 @@ def run(fn, statics, arrays, sharding=None):
     # Another mesh may be in context, and JAX lets no function use two.
     with jax.set_mesh(mesh) if mesh is not None else no_mesh():
         arrays = [as_input(array, sharding) for array in arrays]
-        return _program(fn, statics, sharding)(*arrays)
+        result = _program(fn, statics, sharding)(*arrays)
+    return result if result.size else _empty(result)
 
 
 @functools.lru_cache(maxsize=1024)
 def _program(fn, statics, sharding):
     return jax.jit(functools.partial(fn, *statics), out_shardings=sharding)
+
+
+def _empty(result):
+    """Makes an array without elements again.
+
+    What a program of JAX returns is malformed: each device has all of it,
+    whatever its sharding says, and reading it raises an error.
+    """
+    host_data = np.empty(result.shape, result.dtype)
+    return jax.make_array_from_callback(
+        result.shape, result.sharding, lambda index: host_data[index]
+    )
 
 
 def is_tracing(*arrays):
