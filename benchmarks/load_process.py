@@ -50,14 +50,18 @@ def main():
     seconds, variables = timed(work)
     read = bytes_read() - read
     _, peak = resident_bytes()
-    shards = [v.value.addressable_shards for v in variables]
+    size = sum(
+        shard.data.nbytes
+        for variable in variables
+        for shard in variable.value.addressable_shards
+    )
     again, _ = timed(work)
     result = {
         "seconds": seconds,
         "again": again,
         "growth": peak - before,
         "read": read,
-        "shards": sum(s.data.nbytes for each in shards for s in each),
+        "shards": size,
         "versions": {"keras": keras.__version__, "jax": jax.__version__},
     }
     print(json.dumps(result), flush=True)
