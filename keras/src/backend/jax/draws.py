@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from keras.src.backend.common import KerasVariable
 from keras.src.backend.config import floatx
 from keras.src.backend.jax import layouts
 from keras.src.backend.jax import placement
@@ -103,7 +104,7 @@ def draw(sampler, shape, dtype, seed, params, layout=None):
 
     Args:
         sampler: One of the functions above.
-        shape: The shape of the result, a tuple of integers or one integer.
+        shape: The shape of the result, a sequence of integers or one integer.
         dtype: Its dtype, a string. `None` stands for `keras.config.floatx()`.
         seed: An integer, a `SeedGenerator`, `None` for the global one, or a
             JAX key.
@@ -118,26 +119,29 @@ def draw(sampler, shape, dtype, seed, params, layout=None):
         ValueError: If the layout does not fit the shape.
     """
     dtype = dtype or floatx()
-    if isinstance(shape, (int, np.integer)):
-        shape = (shape,)
+    shape = layouts.as_shape(shape)
     sharding = layouts.to_sharding(layout, shape)
     key = draw_key(seed)
     birth = variable_being_born()
-    if birth and sharding is None and birth.shape == tuple(shape):
+    if birth and sharding is None and birth.shape == shape:
         sharding = birth.sharding
     if sharding is None and not birth and not _is_large(shape):
         return sampler(key, shape, dtype, *params)
 
     dtype = np.dtype(dtype)
+    # JAX takes no variables as arguments of programs.
+    params = [x.value if isinstance(x, KerasVariable) else x for x in params]
     key_data = _threefry_key_data(key)
     is_traced = programs.is_tracing(key, *params)
+    # Whoever put the key on a device wants the values there.
+    is_bound = sharding is None and getattr(key, "committed", False)
     if key_data is None or not _has_windows(
         sampler, shape, dtype, params, sharding
     ):
         if sharding is None:
             return sampler(key, shape, dtype, *params)
         way, key_data = _partitioned, key
-    elif birth and not is_traced and is_small(shape):
+    elif birth and not is_traced and is_small(shape) and not is_bound:
         value = _cut_on_host(sampler, shape, dtype, key_data, params)
         return placement.place(value, sharding)
     elif sharding is None and is_traced:
@@ -145,7 +149,7 @@ def draw(sampler, shape, dtype, seed, params, layout=None):
         return sampler(key, shape, dtype, *params)
     else:
         way = _windowed
-    statics = (sampler, tuple(shape), dtype, sharding)
+    statics = (sampler, shape, dtype, sharding)
     return programs.run(way, statics, (key_data, *params), sharding)
 
 
@@ -277,20 +281,20 @@ def _threefry_key_data(key):
 
 
 def _is_large(shape):
-    known = all(isinstance(size, (int, np.integer)) for size in shape)
+    known = all(isinstance(size, int) for size in shape)
     return known and math.prod(shape) >= LARGE
 
 
 def _has_windows(sampler, shape, dtype, params, sharding):
     """Whether an array is drawn by the flat indices of its elements."""
-    if sampler not in _WITH_WINDOWS:
+    if sampler not in _WITH_WINDOWS or np.issubdtype(dtype, np.complexfloating):
         return False
     if sampler in _SPLITS_FOR_ELEMENTS:
         # JAX draws these one after the other, where XLA would need hundreds of
         # times the memory of a shard to draw all at once.
         if sharding is None or is_small(shape):
             return False
-    if not all(isinstance(size, (int, np.integer)) for size in shape):
+    if not all(isinstance(size, int) for size in shape):
         return False  # A dimension that is not known yet.
     if not all(_is_scalar(param, dtype) for param in params):
         return False
@@ -301,10 +305,10 @@ def _has_windows(sampler, shape, dtype, params, sharding):
                 return False
         elif jax.sharding.PartitionSpec.UNCONSTRAINED in sharding.spec:
             return False  # What part a device gets is up to XLA.
-        shard_shape = sharding.shard_shape(tuple(shape))
+        shard_shape = sharding.shard_shape(shape)
     if math.prod(shape) == 0:
         return False
-    return windows.make_window(tuple(shape), shard_shape) is not None
+    return windows.make_window(shape, shard_shape) is not None
 
 
 def _is_scalar(param, dtype):

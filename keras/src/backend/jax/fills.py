@@ -9,12 +9,10 @@ All give the same bits.
 """
 
 import functools
-import operator
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import export as jax_export
 from jax import lax
 
 from keras.src.backend.common import layout_support
@@ -43,9 +41,7 @@ def full(shape, fill_value, dtype=None, layout=None):
     dtype = dtype or floatx()
     if _is_plain(layout):
         return jnp.full(shape, fill_value, dtype)
-    if not isinstance(shape, (tuple, list)):
-        shape = (shape,)
-    shape = tuple(map(_as_size, shape))
+    shape = layouts.as_shape(shape)
     if type(fill_value) in (int, float) and fill_value in (0, 1):
         # The same in any dtype, and cheap.
         dtype = jax.dtypes.canonicalize_dtype(dtype)
@@ -76,7 +72,7 @@ def eye(N, M=None, k=0, dtype=None, layout=None):
     spec = jax.eval_shape(make)
     if isinstance(k, int):
         # As far as it makes a difference, so that it fits 32 bits.
-        k = max(-spec.shape[0], min(k, spec.shape[1]))
+        k = int(max(-spec.shape[0], min(k, spec.shape[1])))
     return _fill(_eye, (spec.shape, spec.dtype), (k,), layout)
 
 
@@ -100,6 +96,11 @@ def arange_in_layout(arange):
         if not isinstance(spec.size, int):  # A dimension that is not known yet.
             sharding = layouts.to_sharding(layout, spec.shape)
             return programs.partitioned(make, (), spec.shape, sharding)
+        if spec.size > 2**32:
+            raise ValueError(
+                "An `arange` that is laid out has at most 2**32 elements. "
+                f"Received: shape={spec.shape}, layout={layout}"
+            )
         working = spec.dtype
         if step is not None and jnp.issubdtype(working, np.floating):
             if working.itemsize < 4:
@@ -165,9 +166,3 @@ def _as_number(x):
     """Takes a scalar array to the host, so that it is concrete anywhere."""
     is_array = isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer)
     return np.asarray(x)[()] if is_array else x
-
-
-def _as_size(size):
-    if jax_export.is_symbolic_dim(size):
-        return size
-    return operator.index(size)

@@ -7,8 +7,10 @@ Everything else in the JAX backend takes the `jax.sharding.Sharding` that
 import functools
 import math
 import numbers
+import operator
 
 import jax
+from jax import export as jax_export
 from jax.experimental.layout import Format
 
 from keras.src.backend.common import global_state
@@ -84,6 +86,26 @@ def to_sharding(layout, shape=None, name=None):
         )
     _check_spec(sharding, shape, describe)
     return _in_context(sharding, describe)
+
+
+def as_shape(shape):
+    """Returns a shape as the functions of this backend compute with it.
+
+    Args:
+        shape: A sequence of integers of any kind, or one integer.
+
+    Returns:
+        A tuple of Python integers and of JAX's dimensions that are not known
+        yet.
+    """
+    try:
+        sizes = tuple(shape)
+    except TypeError:  # One integer.
+        sizes = (shape,)
+    return tuple(
+        size if jax_export.is_symbolic_dim(size) else int(operator.index(size))
+        for size in sizes
+    )
 
 
 def abstract_sharding(axes, mesh_shape, shape, name=None):

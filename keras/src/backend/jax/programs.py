@@ -42,7 +42,9 @@ def run(fn, statics, arrays, sharding=None):
         return _program(fn, statics, None)(*arrays)
     mesh = getattr(sharding, "mesh", None)
     # Another mesh may be in context, and JAX lets no function use two.
-    with jax.set_mesh(mesh) if mesh is not None else no_mesh():
+    # `jax.disable_jit` is for the user's functions; this has to be laid out.
+    set_mesh = jax.set_mesh(mesh) if mesh is not None else no_mesh()
+    with set_mesh, jax.disable_jit(False):
         arrays = [as_input(array, sharding) for array in arrays]
         result = _program(fn, statics, sharding)(*arrays)
     return result if result.size else _empty(result)

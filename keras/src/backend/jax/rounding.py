@@ -19,7 +19,7 @@ def unknown_zero():
     which XLA removes before it generates code. It does not evaluate a loop.
     """
     return lax.fori_loop(
-        0, 2, lambda i, zero: zero * i.astype(np.uint32), jnp.uint32(0)
+        0, 2, lambda i, zero: zero * jnp.uint32(i), jnp.uint32(0)
     )
 
 
@@ -31,23 +31,36 @@ def fence(x, zero):
     instruction for each element, and it fuses.
 
     Args:
-        x: An array of any shape. Unless it is of a real floating-point dtype,
-            it is returned as it is.
+        x: An array of any shape. Unless it is of a floating-point or complex
+            dtype, it is returned as it is.
         zero: The result of `unknown_zero`.
 
     Returns:
-        An array equal to `x` in all bits.
+        An array equal to `x` in all bits, whose derivative is that of `x`.
     """
+    if jnp.issubdtype(x.dtype, np.complexfloating):
+        return lax.complex(fence(lax.real(x), zero), fence(lax.imag(x), zero))
     if not jnp.issubdtype(x.dtype, np.floating):
         return x
     if x.dtype.itemsize == 2:
         # Exact both ways, and cheaper than to switch between lanes of 32 and
         # 16 bits: compilers compute with 16-bit floats in 32 bits.
-        return fence(x.astype(np.float32), zero).astype(x.dtype)
+        return _fence_bits(x.astype(np.float32), zero).astype(x.dtype)
+    return _fence_bits(x, zero)
+
+
+@jax.custom_jvp
+def _fence_bits(x, zero):
     unsigned = np.dtype(f"uint{8 * x.dtype.itemsize}")
     bits = lax.bitcast_convert_type(x, unsigned)
     # Not `^`, of which two in a row would cancel each other.
     return lax.bitcast_convert_type(bits | zero.astype(unsigned), x.dtype)
+
+
+@_fence_bits.defjvp
+def _differentiate(primals, tangents):
+    # To JAX, what is made of bits depends on nothing.
+    return _fence_bits(*primals), tangents[0]
 
 
 def fences():

@@ -64,8 +64,11 @@ def trace(fn, sharding):
         sharding: The `jax.sharding.Sharding` that its value is for.
 
     Returns:
-        A `Traced`, or `None` if JAX cannot trace the function.
+        A `Traced`, or `None` if JAX cannot trace the function, or if the user
+        wants nothing traced (`jax.disable_jit`).
     """
+    if jax.config.jax_disable_jit:
+        return None
     known = []
 
     def call():
