@@ -26,6 +26,9 @@ from keras.src.saving import loading_archives
 _MAKE_ARRAY = "saving_make_array"
 _BY_STORE = False
 
+# The store of the file that is being loaded.
+_STORE = "saving_store"
+
 _WHILE = "While loading the variables"
 
 
@@ -36,8 +39,8 @@ def all_or_nothing(load_state):
         load_state: The function.
 
     Returns:
-        A function of the same arguments. The outermost call leaves all
-        variables as they were if something cannot be loaded, unless
+        A function of the same arguments. The outermost call for a file leaves
+        all variables as they were if something cannot be loaded, unless
         mismatches are to be skipped. Errors name the file.
     """
 
@@ -45,24 +48,37 @@ def all_or_nothing(load_state):
     def _load_state(saveable, weights_store, *args, **kwargs):
         if backend() != "jax":
             return load_state(saveable, weights_store, *args, **kwargs)
-        outer = global_state.get_global_attribute(_MAKE_ARRAY)
+        outer = _MAKE_ARRAY, _STORE
+        outer = {
+            name: global_state.get_global_attribute(name) for name in outer
+        }
         load = functools.partial(
             load_state, saveable, weights_store, *args, **kwargs
         )
         one = load, saveable, weights_store, kwargs.get("failed_saveables")
         try:
-            if outer is not None:
+            if outer[_STORE] is weights_store:
                 _load_one(*one)
                 return
+            global_state.set_global_attribute(_STORE, weights_store)
             with _naming_file(weights_store), _loading() as loading:
-                _load_one(*one)
-                if kwargs.get("failed_saveables"):
-                    _name_file_in(kwargs["error_msgs"], weights_store)
-                    if not kwargs.get("skip_mismatch"):
-                        loading.abandon()
-                loading.settle()
+                # A method that is called for one file may load another.
+                is_nested = outer[_STORE] is not None
+                with loading.apart() if is_nested else contextlib.nullcontext():
+                    _load_one(*one)
+                    if kwargs.get("failed_saveables"):
+                        _name_file_in(kwargs["error_msgs"], weights_store)
+                        if not kwargs.get("skip_mismatch"):
+                            loading.abandon()
+                if not is_nested:
+                    loading.settle()
+        except BaseException:
+            if outer[_STORE] is not weights_store:
+                weights_store.close()
+            raise
         finally:
-            global_state.set_global_attribute(_MAKE_ARRAY, outer)
+            for name, value in outer.items():
+                global_state.set_global_attribute(name, value)
 
     return _load_state
 
@@ -92,11 +108,15 @@ def _array_maker(saveable):
     if module.startswith("keras.src."):
         # Some preprocessing layers keep what they load. All else assigns it.
         keeps = module.startswith("keras.src.layers.preprocessing.")
-        return _BY_STORE if keeps else H5Array
+        return _BY_STORE if keeps else _stored_array
     variables = getattr(saveable, "variables", ())
     if any(getattr(v, "_layout", None) is not None for v in variables):
         return _HandedOut()
     return _BY_STORE
+
+
+def _stored_array(dataset):
+    return StoredArray(H5Array(dataset))
 
 
 class _HandedOut:
@@ -106,7 +126,7 @@ class _HandedOut:
         self._arrays = []
 
     def __call__(self, dataset):
-        array = StoredArray(H5Array(dataset))
+        array = _stored_array(dataset)
         self._arrays.append(weakref.ref(array))
         return array
 
@@ -204,7 +224,9 @@ def _open_parts(store, path):
         # Several processes do not read all of it, so that they cannot tell.
         loading_archives.check_sum(store.archive, str(path))
     member = loading_archives.stored_member(store.archive, str(path))
-    store.io_file = member or store.archive.open(str(path), "r")
+    store.io_file = member or loading_archives.extracted(
+        store.archive, str(path)
+    )
     return open_h5(path, store.io_file)
 
 
@@ -268,6 +290,10 @@ def _naming(file):
     except (OSError, zipfile.BadZipFile) as error:
         is_path = isinstance(file, (str, pathlib.Path))
         if not is_path or str(file) in str(error):
+            raise
+        if type(error) not in (OSError, zipfile.BadZipFile) or error.args[1:]:
+            # It has more to say than a text, and may be of another file.
+            error.add_note(f"While reading '{file}'.")
             raise
         named = type(error)(f"Could not read '{file}': {error}")
         named.__notes__ = getattr(error, "__notes__", [])

@@ -2,7 +2,9 @@
 
 import io
 import os
+import shutil
 import struct
+import tempfile
 import zipfile
 
 _BLOCK_BYTES = 2**22
@@ -72,15 +74,38 @@ def stored_member(archive, name):
         return None
     if not hasattr(os, "preadv"):  # On Windows.
         return None
-    try:
-        descriptor = archive.fp.fileno()
-    except (AttributeError, OSError):
+    # Others may have the descriptor of a file that they decode.
+    if not isinstance(getattr(archive.fp, "raw", archive.fp), io.FileIO):
         return None
+    descriptor = archive.fp.fileno()
     # A local header of 30 bytes, with the lengths of what follows it.
     header = os.pread(descriptor, 30, info.header_offset)
     lengths = struct.unpack("<HH", header[26:])
     start = info.header_offset + len(header) + sum(lengths)
     return _Member(archive.fp, start, info.file_size)
+
+
+def extracted(archive, name):
+    """Copies a member of a zip archive to a temporary file.
+
+    HDF5 reads here and there, and what is compressed is read from its start
+    each time.
+
+    Args:
+        archive: A `zipfile.ZipFile` that is open to read.
+        name: The name of the member.
+
+    Returns:
+        A file object. The file is deleted when it is closed.
+    """
+    copy = tempfile.TemporaryFile()
+    try:
+        with archive.open(name) as file:
+            shutil.copyfileobj(file, copy, _BLOCK_BYTES)
+    except BaseException:
+        copy.close()
+        raise
+    return copy
 
 
 def check_sum(archive, name):

@@ -6,6 +6,7 @@ overwrite. If something is wrong with the file, every variable still has the
 value that it had before.
 """
 
+import contextlib
 import functools
 
 import jax.numpy as jnp
@@ -112,6 +113,31 @@ class Loading:
         finally:
             global_state.set_global_attribute(_SCOPE, self)
 
+    @contextlib.contextmanager
+    def apart(self):
+        """A context for a file that is loaded while another one is.
+
+        When it ends, its variables have their new values, since the file may
+        be gone soon, or those before it. For the other file, what they had
+        before is kept.
+        """
+        outer = self._deferred, self._checks, self._replaced
+        self._deferred, self._checks, self._replaced = {}, {}, {}
+        kept = {}
+        try:
+            yield
+            for variable in self._deferred.values():
+                self.keep(variable)
+            kept = dict(self._replaced)
+            self.settle()
+        except BaseException:
+            self._replaced = kept or self._replaced
+            self.abandon()
+            raise
+        finally:
+            self._deferred, self._checks, replaced = outer
+            self._replaced = kept | replaced
+
     def abandon(self):
         """Gives variables the values back that they had before."""
         for variable in self._deferred.values():
@@ -190,7 +216,11 @@ def _deferred_class(base):
     return type(
         base.__name__,
         (base,),
-        {"_value": property(_read, _overwrite), "_is_deferred": True},
+        {
+            "_value": property(_read, _overwrite),
+            "_is_deferred": True,
+            "__reduce_ex__": _reduce,
+        },
     )
 
 
@@ -207,6 +237,12 @@ def _read(variable):
         loading.keep(variable)
     _settle(variable)
     return variable._value
+
+
+def _reduce(variable, protocol):
+    """What a copy is made of: one with its value, of the usual class."""
+    _read(variable)
+    return variable.__reduce_ex__(protocol)
 
 
 def _overwrite(variable, value):
