@@ -4,9 +4,11 @@ import contextlib
 import copy
 import gzip
 import os
+import threading
 import urllib.error
 import zipfile
 from types import SimpleNamespace
+from unittest import mock
 
 import h5py
 import numpy as np
@@ -16,6 +18,7 @@ from keras.src import backend
 from keras.src import layers
 from keras.src import models
 from keras.src import saving
+from keras.src.backend.jax import deferral
 from keras.src.saving import saving_lib
 from keras.src.saving.loading_testing import Files
 from keras.src.saving.loading_testing import make_distribution
@@ -160,6 +163,33 @@ class MethodsTest(Files):
             self.assertEqual(np.shape(variable.value), (4, 8))
             self.assertIs(type(variable), backend.Variable)
             self.assertGreater(np.std(variable.value), 0)
+
+    def test_threads_that_read_a_variable_at_once(self):
+        model = dense_model(1)
+        path = self.saved(dense_model(5), "model.weights.h5")
+        barrier, seen = threading.Barrier(2, timeout=60), []
+
+        def meet():
+            if not seen:
+                barrier.wait()
+            return False
+
+        def read():
+            seen.append(np.max(model.layers[0].kernel._value))
+
+        def load(store):
+            model.layers[0].kernel.assign(store["0"])
+            threads = [threading.Thread(target=read) for _ in range(2)]
+            with mock.patch.object(deferral, "in_symbolic_scope", meet):
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            model.layers[0].bias.assign(store["1"])
+
+        model.layers[0].load_own_variables = load
+        model.load_weights(path)
+        self.assertEqual(seen, [5, 5])
 
     def test_errors_stay_what_they_are(self):
         path = self.saved(around(RaisesFromConfig()), "model.keras")

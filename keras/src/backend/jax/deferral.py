@@ -8,6 +8,7 @@ value that it had before.
 
 import contextlib
 import functools
+import threading
 
 import jax.numpy as jnp
 
@@ -17,6 +18,9 @@ from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 from keras.src.backend.jax import programs
 
 _SCOPE = "jax_loading"
+
+# One thread may load what another one predicts with.
+_lock = threading.RLock()
 
 
 def current_loading():
@@ -103,9 +107,10 @@ class Loading:
         try:
             for key in list(self._deferred):
                 variable = self._deferred.pop(key)
-                if _is_deferred(variable):
-                    _settle(variable)
-                    changed.append(variable)
+                with _lock:
+                    if _is_deferred(variable):
+                        _settle(variable)
+                        changed.append(variable)
         except Exception as error:
             if not self.initial:
                 error.add_note(_half_done(changed))
@@ -232,10 +237,12 @@ def _read(variable):
     if in_symbolic_scope():
         # Only the shape and the dtype count.
         return jnp.zeros(variable._shape, variable._dtype)
-    loading = current_loading()
-    if loading is not None:
-        loading.keep(variable)
-    _settle(variable)
+    with _lock:
+        if _is_deferred(variable):  # No other thread was faster.
+            loading = current_loading()
+            if loading is not None:
+                loading.keep(variable)
+            _settle(variable)
     return variable._value
 
 
@@ -246,7 +253,9 @@ def _reduce(variable, protocol):
 
 
 def _overwrite(variable, value):
-    _restore_class(variable)
+    with _lock:
+        if _is_deferred(variable):
+            _restore_class(variable)
     variable._value = value
 
 
