@@ -134,7 +134,7 @@ def draw(sampler, shape, dtype, seed, params, layout=None):
     key_data = _threefry_key_data(key)
     is_traced = programs.is_tracing(key, *params)
     # Whoever put the key on a device wants the values there.
-    is_bound = sharding is None and getattr(key, "committed", False)
+    is_bound = sharding is None and not is_traced and _is_committed(key)
     if key_data is None or not _has_windows(
         sampler, shape, dtype, params, sharding
     ):
@@ -278,6 +278,10 @@ def _threefry_key_data(key):
     elif jax.config.jax_default_prng_impl != threefry:
         return None
     return key if key.shape == (2,) else None
+
+
+def _is_committed(key):
+    return isinstance(key, jax.Array) and key.committed
 
 
 def _is_large(shape):
