@@ -103,8 +103,8 @@ def installed():
 def without_own_tests(files, tests):
     """Leaves out the fork's own test modules, which may change at any time.
 
-    No other module imports from them (what tests share is in `*_testing.py`),
-    so they do not decide what a run is of.
+    None of upstream's imports from them, as what tests share is in
+    `*_testing.py`. So they do not decide what a run is of.
 
     Args:
         files: The content of each file of the composed tree, by path.

@@ -48,39 +48,46 @@ def all_or_nothing(load_state):
     def _load_state(saveable, weights_store, *args, **kwargs):
         if backend() != "jax":
             return load_state(saveable, weights_store, *args, **kwargs)
-        outer = _MAKE_ARRAY, _STORE
         outer = {
-            name: global_state.get_global_attribute(name) for name in outer
+            name: global_state.get_global_attribute(name)
+            for name in (_MAKE_ARRAY, _STORE)
         }
+        failed = kwargs.get("failed_saveables")
         load = functools.partial(
             load_state, saveable, weights_store, *args, **kwargs
         )
-        one = load, saveable, weights_store, kwargs.get("failed_saveables")
+        load = functools.partial(
+            _load_one, load, saveable, weights_store, failed
+        )
         try:
             if outer[_STORE] is weights_store:
-                _load_one(*one)
+                load()
                 return
             global_state.set_global_attribute(_STORE, weights_store)
-            with _naming_file(weights_store), _loading() as loading:
-                # A method that is called for one file may load another.
-                is_nested = outer[_STORE] is not None
-                with loading.apart() if is_nested else contextlib.nullcontext():
-                    _load_one(*one)
-                    if kwargs.get("failed_saveables"):
-                        _name_file_in(kwargs["error_msgs"], weights_store)
-                        if not kwargs.get("skip_mismatch"):
-                            loading.abandon()
-                if not is_nested:
-                    loading.settle()
-        except BaseException:
-            if outer[_STORE] is not weights_store:
-                weights_store.close()
-            raise
+            # A method that is called for one file may load another.
+            _load_file(load, weights_store, kwargs, outer[_STORE] is not None)
         finally:
             for name, value in outer.items():
                 global_state.set_global_attribute(name, value)
 
     return _load_state
+
+
+def _load_file(load, store, options, is_nested):
+    """Calls `load()`, which loads all of the file of a store."""
+    try:
+        with _naming_file(store), _loading() as loading:
+            with loading.apart() if is_nested else contextlib.nullcontext():
+                load()
+                if options.get("failed_saveables"):
+                    _name_file_in(options["error_msgs"], store)
+                    if not options.get("skip_mismatch"):
+                        loading.abandon()
+            if not is_nested:
+                loading.settle()
+    except BaseException:
+        store.close()
+        raise
 
 
 def _load_one(load, saveable, store, failed):

@@ -225,7 +225,10 @@ class ArchivesTest(Files):
         ):
             for name in source.namelist():
                 target.writestr(name, source.read(name))
-        loaded = saving.load_model(packed)
+        # To seek is to decompress all that comes before once more.
+        seek = mock.Mock(side_effect=AssertionError)
+        with mock.patch.object(zipfile.ZipExtFile, "seek", seek):
+            loaded = saving.load_model(packed)
         self.assert_same(loaded.get_weights(), model.get_weights())
 
     def test_no_file_stays_open(self):
@@ -241,9 +244,12 @@ class ArchivesTest(Files):
         with open(path, "r+b") as file:
             file.seek(offset)
             file.write(b"damaged")
-        with self.assertRaisesRegex(OSError, "model.weights.h5") as raised:
+        error = None  # What it refers to stays, as in a debugger.
+        try:
             dense_model(1).load_weights(path)
-        self.assertIsNotNone(raised.exception)
+        except OSError as raised:
+            error = raised
+        self.assertIn("model.weights.h5", str(error))
         names = [
             os.path.realpath(f"/proc/self/fd/{number}")
             for number in os.listdir("/proc/self/fd")
