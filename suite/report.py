@@ -29,8 +29,9 @@ release ships on the fork (but for `keras.applications` and `keras.wrappers`,
 which upstream's CI runs apart), and those that fail on unmodified upstream too,
 with the same packages. What fails there as well is counted as failed, and is no
 fault of the fork. Each row is a whole run; the script wrote it, with
-`--report docs/upstream_suite.md`. Unsteady tests failed once on the fork,
-passed on upstream, and came out alike on both when their modules ran again.
+`--report docs/upstream_suite.md`. Unsteady tests failed on the fork and passed
+on upstream, and when their modules ran again, up to five times, failed on
+upstream too, or on neither.
 The number behind a version is of the sources and packages that the tests saw:
 a row whose number a run does not print any more is from before later changes.
 

@@ -19,12 +19,21 @@ def side(tmp_path, name):
 
 
 def judge(tmp_path, **outcomes):
-    """Judges tests with the given outcomes, for each of four runs."""
+    """Judges tests with the given outcomes.
+
+    Args:
+        outcomes: For `fork`, `upstream`, `fork_again` and `upstream_again`
+            what came of each test by its name, or a list of that for several
+            runs. The last one of a list holds for all further runs.
+    """
     asked = []
 
     def test(side, modules, only):
         asked.append((side.name, modules, only))
-        ended = outcomes.get(side.name.replace(", ", "_"), {})
+        name, _, number = side.name.partition(" again ")
+        runs = outcomes.get(name.replace(",", "_again"), {})
+        runs = runs if isinstance(runs, list) else [runs]
+        ended = runs[min(int(number or 1), len(runs)) - 1]
         for name, outcome in ended.items():
             write(side, name, outcome)
 
@@ -53,8 +62,8 @@ def test_fails_here_only(tmp_path):
     )
     assert asked == [
         ("upstream", [MODULE], ids("b", "c")),
-        ("fork, again", [MODULE], None),
-        ("upstream, again", [MODULE], None),
+        ("fork, again 1", [MODULE], None),
+        *((f"upstream, again {n}", [MODULE], None) for n in range(1, 6)),
     ]
     assert verdict.only_here == ids("b")
     assert verdict.unsteady == []
@@ -75,24 +84,46 @@ def test_a_skip_on_upstream_is_no_failure(tmp_path, skipped):
 
 
 def test_unsteady(tmp_path):
-    verdict, _ = judge(
+    passed, failed = {"a": "passed"}, {"a": "failed"}
+    for here, there, only_here in (
+        (passed, passed, []),
+        (failed, failed, []),
+        (failed, [passed, passed, passed, passed, failed], []),
+        ([passed, passed, passed, passed, failed], passed, ids("a")),
+        ([passed, failed, passed], [passed, failed, passed], []),
+    ):
+        verdict, _ = judge(
+            tmp_path / str(len(list(tmp_path.iterdir()))),
+            fork=failed,
+            upstream=passed,
+            fork_again=here,
+            upstream_again=there,
+        )
+        assert verdict.only_here == only_here
+        assert verdict.unsteady == ([] if only_here else ids("a"))
+
+
+def test_modules_run_again_until_all_their_tests_have_failed(tmp_path):
+    both = {"a": "passed", "b": "passed"}
+    verdict, asked = judge(
         tmp_path,
         fork={"a": "failed", "b": "failed"},
-        upstream={"a": "passed", "b": "passed"},
-        fork_again={"a": "passed", "b": "failed"},
-        upstream_again={"a": "passed", "b": "failed"},
+        upstream=both,
+        fork_again=[{**both, "a": "failed"}, {**both, "b": "failed"}],
+        upstream_again=[both, {**both, "b": "failed"}, both],
     )
-    assert verdict.only_here == []
-    assert verdict.unsteady == ids("a", "b")
+    names = [name for name, _, _ in asked[1:]]
+    assert names == [
+        *("fork, again 1", "fork, again 2"),
+        *(f"upstream, again {n}" for n in range(1, 6)),
+    ]
+    assert verdict.only_here == ids("a")
+    assert verdict.unsteady == ids("b")
 
 
 def test_all_passes(tmp_path):
     verdict, asked = judge(tmp_path, fork={"a": "passed"})
-    assert asked == [
-        ("upstream", [], []),
-        ("fork, again", [], None),
-        ("upstream, again", [], None),
-    ]
+    assert asked == [("upstream", [], [])]
     assert (verdict.only_here, verdict.unsteady) == ([], [])
 
 
