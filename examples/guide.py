@@ -4,9 +4,10 @@
 This guide builds a decoder whose weights are born sharded, trains it for a few
 steps, saves it, and loads it on another mesh: first on eight devices of one
 process, then on two processes, and in the end on hosts with TPUs or GPUs. One
-CPU stands in for all devices, so it runs anywhere with 16 GB of memory: a
-billion parameters take 4.1 GB in float32, and what a step of training needs
-besides is in the peaks below. Seconds are those of two CPU cores.
+CPU stands in for all devices, so it runs anywhere with 16 GB of memory, and 4.1
+GB in the folder for temporary files, or in that of `--folder`: a billion
+parameters take as much in float32, and what a step of training needs besides is
+in the peaks below. Seconds are those of two CPU cores.
 
 The guide is made of a script, which a clone of this repository has:
 
@@ -182,10 +183,9 @@ print(f"\n{model.count_params():,} parameters, peak so far {peak():.1f} GB")
 
 ## Initialize it
 
-Values are there as soon as they are read. (Had the scope not been told
-otherwise, it would have made them at its end.) Each device draws its own part
-of each weight, so nothing is held twice: the peak is about the size of the
-model.
+Values are there as soon as they are read. (Without `initialize_variables=False`
+the scope would have made them at its end.) Each device draws its own part of
+each weight, so nothing is held twice: the peak is about the size of the model.
 """
 
 start = time.perf_counter()
@@ -230,11 +230,11 @@ The first step compiles the program.
 
 ## Save it
 
-All processes call `save`, and one of them writes, one weight at a time. A
-`.keras` file is put together in memory if the weights take less than half of
-what is free, which is why the peak grows here;
-`model.save_weights("decoder.weights.h5")` writes to the disk at once, without
-the optimizer.
+All processes call `save`, and one of them writes, one weight at a time. (Where
+every weight is replicated, call it in one process.) A `.keras` file is put
+together in memory if the weights take less than half of what is free, which is
+why the peak grows here; `model.save_weights("decoder.weights.h5")` writes to
+the disk at once. Both have the state of a compiled optimizer too.
 """
 
 start = time.perf_counter()
@@ -301,9 +301,9 @@ another way.
 
 ## On two processes
 
-The same script. Each process has four of the eight devices, and
-`jax.distributed.initialize` at its top, which is told how many there are, which
-of them this is, and where the first one listens, makes them one mesh. Seconds
+The same script. Each process has four of the eight devices, of which
+`jax.distributed.initialize`, at its top, makes one mesh. It is told how many
+processes there are, which of them this is, and where the first listens. Seconds
 and memory are those of one process. `grep` leaves out what XLA's library for
 talk between CPUs says when it is connected.
 
@@ -318,7 +318,8 @@ many devices and processes draw it.
 ## On TPUs or GPUs
 
 - Install the JAX of the device, `pip install "jax[tpu]"` or `"jax[cuda13]"`,
-  and leave out the two lines with `jax.config.update`.
+  and leave out the two lines with `jax.config.update`. The script's two rows of
+  devices need an even number of them.
 - Start the script once on each host. On Cloud TPUs, under Slurm and under Open
   MPI `jax.distributed.initialize()` needs no arguments; elsewhere it takes the
   address of the first host, the number of hosts, and which of them it is on.
@@ -331,9 +332,9 @@ many devices and processes draw it.
   distribution.
 - `keras.distribution.describe` needs none of these devices' memory. So try
   rules and meshes on a laptop first: the mesh can name devices that are not
-  there, such as `"tpu:0"` to `"tpu:255"`. What it tells is what weights take.
-  Adam takes twice as much again, gradients once, and activations grow with the
-  batch.
+  there, such as `[f"tpu:{i}" for i in range(256)]`. What it tells is what
+  weights take. Adam takes twice as much again, gradients once, and activations
+  grow with the batch.
 - `keras.config.set_dtype_policy("mixed_bfloat16")` keeps weights in float32 and
   computes in bfloat16, which these devices are made for.
 - Save to a folder that all hosts see. One of them writes, and each reads its
