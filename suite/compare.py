@@ -17,8 +17,8 @@ class Verdict:
         only_here: Ids of tests that fail on the fork, twice, and in none of
             several runs on upstream.
         unsteady: Ids of tests that failed on the fork and passed on upstream,
-            and when their modules ran again failed on upstream too, or on
-            neither.
+            and when their modules ran again did not fail on the fork, or
+            failed on upstream too.
     """
 
     outcomes: dict

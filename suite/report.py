@@ -30,10 +30,10 @@ which upstream's CI runs apart), and those that fail on unmodified upstream too,
 with the same packages. What fails there as well is counted as failed, and is no
 fault of the fork. Each row is a whole run; the script wrote it, with
 `--report docs/upstream_suite.md`. Unsteady tests failed on the fork and passed
-on upstream, and when their modules ran again, up to five times, failed on
-upstream too, or on neither.
-The number behind a version is of the sources and packages that the tests saw:
-a row whose number a run does not print any more is from before later changes.
+on upstream, and when their modules ran again, up to five times, they did not
+fail on the fork, or failed on upstream too. The number behind a version is of
+the sources and packages that the tests saw: a row whose number a run does not
+print any more is from before later changes.
 
 """
 # Control characters that XML has no way to write.

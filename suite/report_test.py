@@ -83,24 +83,29 @@ def test_a_skip_on_upstream_is_no_failure(tmp_path, skipped):
     assert verdict.only_here == ids("a")
 
 
-def test_unsteady(tmp_path):
-    passed, failed = {"a": "passed"}, {"a": "failed"}
-    for here, there, only_here in (
-        (passed, passed, []),
-        (failed, failed, []),
-        (failed, [passed, passed, passed, passed, failed], []),
-        ([passed, passed, passed, passed, failed], passed, ids("a")),
-        ([passed, failed, passed], [passed, failed, passed], []),
-    ):
-        verdict, _ = judge(
-            tmp_path / str(len(list(tmp_path.iterdir()))),
-            fork=failed,
-            upstream=passed,
-            fork_again=here,
-            upstream_again=there,
-        )
-        assert verdict.only_here == only_here
-        assert verdict.unsteady == ([] if only_here else ids("a"))
+PASSED, FAILED = {"a": "passed"}, {"a": "failed"}
+
+
+@pytest.mark.parametrize(
+    "here, there, is_unsteady",
+    [
+        (PASSED, PASSED, True),
+        (FAILED, FAILED, True),
+        (FAILED, [PASSED] * 4 + [FAILED], True),
+        ([PASSED] * 4 + [FAILED], PASSED, False),
+        ([PASSED, FAILED, PASSED], [PASSED, FAILED, PASSED], True),
+    ],
+)
+def test_unsteady(tmp_path, here, there, is_unsteady):
+    verdict, _ = judge(
+        tmp_path,
+        fork=FAILED,
+        upstream=PASSED,
+        fork_again=here,
+        upstream_again=there,
+    )
+    assert verdict.unsteady == (ids("a") if is_unsteady else [])
+    assert verdict.only_here == ([] if is_unsteady else ids("a"))
 
 
 def test_modules_run_again_until_all_their_tests_have_failed(tmp_path):
